@@ -1,0 +1,54 @@
+// Package testenv finds what tests need from outside the repository, and says
+// loudly what was not checked where it is missing.
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// Fixture returns the path of a real file made by another program, kept beside
+// the repository in ../shared/fixtures or in $CARTON_OCI_FIXTURES. Where it is
+// missing the test is skipped, loudly.
+func Fixture(t testing.TB, name string) string {
+	t.Helper()
+	dir := os.Getenv("CARTON_OCI_FIXTURES")
+	if dir == "" {
+		dir = filepath.Join(Root(), "..", "shared", "fixtures")
+	}
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if _, err := os.Stat(path); err != nil {
+		NotChecked(t, "the fixture %s is not here", name)
+	}
+	return path
+}
+
+// Program returns the path of a program on PATH. Where there is none the test
+// is skipped, loudly.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		NotChecked(t, "the program %s is not installed", name)
+	}
+	return path
+}
+
+// NotChecked skips the test and says so on standard error, in a line that
+// .ci/run fails on.
+func NotChecked(t testing.TB, format string, args ...any) {
+	t.Helper()
+	why := fmt.Sprintf(format, args...)
+	fmt.Fprintf(os.Stderr, "NOT CHECKED: %s: %s\n", t.Name(), why)
+	t.Skip(why)
+}
+
+// Root returns the repository's root.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}

@@ -1,0 +1,83 @@
+package carton
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The kinds of fault that a carton can have. An error of this package that is
+// about content is an [*Error] wrapping one of them; test with errors.Is.
+// A member, file or folder that does not exist is fs.ErrNotExist.
+var (
+	// ErrFormat: the bytes break the Carton format or the zip format under it.
+	ErrFormat = errors.New("breaks the carton format")
+	// ErrVersion: a spec_version or LINKS version that this package does not know.
+	ErrVersion = errors.New("unknown version")
+	// ErrChecksum: content does not have the hash or checksum that was promised.
+	ErrChecksum = errors.New("content does not match its hash")
+	// ErrInsecurePath: a name that could reach outside its target, or two names
+	// that some file systems take for one.
+	ErrInsecurePath = errors.New("insecure path")
+	// ErrLimit: over one of the limits that this package exports.
+	ErrLimit = errors.New("over the limit")
+	// ErrLink: a link that may not be followed, or that no URL could serve.
+	ErrLink = errors.New("link cannot be followed")
+	// ErrExist: the output exists and was not to be replaced.
+	ErrExist = errors.New("output exists already")
+	// ErrBusy: another process is writing the same output.
+	ErrBusy = errors.New("output is being written by another process")
+)
+
+// Error says what is wrong with which part of a carton.
+type Error struct {
+	// Path is the member's path ("MANIFEST" and "LINKS" included), with a
+	// position behind a colon where there is one ("MANIFEST:12"); "" for the
+	// zip or folder as a whole.
+	Path string
+	// Kind is one of the sentinels above, or fs.ErrNotExist.
+	Kind error
+	// Msg says what was found, and what was wanted: "got X, want Y".
+	Msg string
+	// Err is the cause, where another package found it.
+	Err error
+}
+
+// Error returns "path: msg: cause" on one line, leaving out what is empty.
+func (e *Error) Error() string {
+	var parts []string
+	if e.Path != "" {
+		parts = append(parts, quotePath(e.Path))
+	}
+	if e.Msg != "" {
+		parts = append(parts, e.Msg)
+	} else if e.Kind != nil {
+		parts = append(parts, e.Kind.Error())
+	}
+	if e.Err != nil {
+		parts = append(parts, e.Err.Error())
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Unwrap returns the kind and the cause.
+func (e *Error) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}
+
+func errorf(kind error, path, format string, args ...any) *Error {
+	return &Error{Path: path, Kind: kind, Msg: fmt.Sprintf(format, args...)}
+}
+
+// quotePath returns path as it is where it is printable, else quoted, so that
+// a hostile name can't move a terminal's cursor or forge a line of a log.
+func quotePath(path string) string {
+	if printable(path) {
+		return path
+	}
+	return strconv.QuoteToASCII(path)
+}

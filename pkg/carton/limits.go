@@ -1,0 +1,39 @@
+package carton
+
+// Limits on what is read from outside. Each is far above anything seen in the
+// wild and low enough that reaching it costs no harm.
+const (
+	// MaxMembers is the most members a carton may have. The central directory of
+	// that many is about 20 MB.
+	MaxMembers = 200_000
+	// MaxPathBytes is the longest member path, in bytes of UTF-8. Longer ones fit
+	// neither a registry's annotations nor most file systems.
+	MaxPathBytes = 1024
+	// MaxNameBytes is the longest component of a path, in bytes: NAME_MAX of
+	// every file system in use.
+	MaxNameBytes = 255
+	// MaxManifestBytes is the largest MANIFEST.
+	MaxManifestBytes = 64 << 20
+	// MaxInfoBytes is the largest carton.toml.
+	MaxInfoBytes = 16 << 20
+	// MaxIndexBytes is the largest tensor_data/index.toml.
+	MaxIndexBytes = 16 << 20
+	// MaxLinksBytes is the largest LINKS.
+	MaxLinksBytes = 64 << 20
+	// MaxLinkURLs is the most URLs that one hash may have in LINKS.
+	MaxLinkURLs = 64
+	// MaxNesting is the deepest nesting of TOML values. Deeper input exhausts the
+	// stack of recursive parsers.
+	MaxNesting = 100
+	// MaxSymlinks is the longest chain of symlinks, as on Linux.
+	MaxSymlinks = 40
+	// MaxZstdWindow is the largest zstd window, in bytes, that a member may ask
+	// for: what the zstd command accepts by default. A frame of 100 kB can ask
+	// for half a gigabyte.
+	MaxZstdWindow = 128 << 20
+	// MaxLinkZstdWindow is the same for a zstd content-encoding over HTTP
+	// (RFC 9659).
+	MaxLinkZstdWindow = 8 << 20
+	// MaxLinkRedirects is the most redirects that are followed for one link.
+	MaxLinkRedirects = 5
+)

@@ -1,0 +1,118 @@
+package carton
+
+import (
+	"context"
+	"io"
+)
+
+// Names of the files with a meaning of their own.
+const (
+	InfoName     = "carton.toml"
+	ManifestName = "MANIFEST"
+	LinksName    = "LINKS"
+	IndexName    = "tensor_data/index.toml"
+)
+
+// Source is a carton wherever it is kept: a zip, a folder, a registry, a URL.
+// Every command works on one. Implementations are safe for concurrent use.
+type Source interface {
+	// Manifest returns MANIFEST: its verbatim bytes and what they list.
+	Manifest() *Manifest
+	// Links returns LINKS, nil where the carton has none.
+	Links() *Links
+	// Members returns a member for every entry of MANIFEST, in bytewise order of
+	// paths. It may cost requests. The slice is the caller's.
+	Members(ctx context.Context) ([]Member, error)
+	// Open opens a member's content, through symlinks. MANIFEST opens too. The
+	// reader returns io.EOF only if the whole content had the hash that MANIFEST
+	// lists, else an error wrapping ErrChecksum. A path that is not listed is
+	// fs.ErrNotExist; a linked member of a source that resolves no links is
+	// ErrLink.
+	Open(ctx context.Context, path string) (io.ReadCloser, error)
+	// OpenRange opens n bytes of a member's content from offset off; n < 0 means
+	// to the end. What it returns is NOT verified against MANIFEST. A range that
+	// begins or ends past the content ends early with io.ErrUnexpectedEOF.
+	OpenRange(ctx context.Context, path string, off, n int64) (io.ReadCloser, error)
+	// Close releases what the source holds open. Readers it gave out end.
+	io.Closer
+}
+
+// Member is one file of a carton.
+type Member struct {
+	// Path is the member's name, slash-separated, relative to the carton's root.
+	Path string
+	// Target is a symlink's relative, cleaned target as seen from the symlink's
+	// folder ("../blobs/ab"); "" for a regular file.
+	Target string
+	// Hash is the content's sha256 in lower-case hex, from MANIFEST. A symlink's
+	// is its final target's.
+	Hash string
+	// Size is the content's size in bytes, of a symlink its final target's;
+	// -1 where it is not known yet.
+	Size int64
+	// Place says where the bytes are.
+	Place Place
+	// Bundle is non-zero for members that lie in one stream (a tar layer):
+	// members of one bundle are read fastest one after another, in the order of
+	// Members. It numbers the stream, and means nothing else.
+	Bundle int
+}
+
+// Place says where a member's bytes are.
+type Place int
+
+// The places a member can be in.
+const (
+	// PlaceStored: in the zip as they are.
+	PlaceStored Place = iota
+	// PlaceCompressed: in the zip, deflated or as one zstd frame.
+	PlaceCompressed
+	// PlaceFile: a file of a folder.
+	PlaceFile
+	// PlaceBlob: a raw layer of an artifact.
+	PlaceBlob
+	// PlaceBundled: inside a tar layer of an artifact.
+	PlaceBundled
+	// PlaceLinked: elsewhere; LINKS says where.
+	PlaceLinked
+)
+
+// String returns the place in one lower-case word.
+func (p Place) String() string {
+	switch p {
+	case PlaceStored:
+		return "stored"
+	case PlaceCompressed:
+		return "compressed"
+	case PlaceFile:
+		return "file"
+	case PlaceBlob:
+		return "blob"
+	case PlaceBundled:
+		return "bundled"
+	case PlaceLinked:
+		return "linked"
+	}
+	return "unknown"
+}
+
+// Link is one place where the content with Hash can be fetched.
+type Link struct {
+	Hash string // lower-case hex sha256 of the decoded content
+	URL  string
+}
+
+// Fetcher follows links. [NewLinkFetcher] gives the one that obeys LINKS' rules
+// over HTTP.
+//
+// An error that has a method Temporary() bool returning true means that
+// another attempt may do better; the fetcher itself has retried already what
+// is worth retrying at the same URL.
+type Fetcher interface {
+	// Size returns the size in bytes of the decoded content, -1 where the host
+	// does not say without sending it.
+	Size(ctx context.Context, link Link) (int64, error)
+	// Open opens n bytes of the decoded content from offset off; n < 0 means to
+	// the end. It verifies nothing: [Resolve] does.
+	Open(ctx context.Context, link Link, off, n int64) (io.ReadCloser, error)
+}

@@ -1,0 +1,16 @@
+// Package convert is the mapping between cartons and OCI artifacts: which layer
+// a member becomes, what the layers, annotations and config are called and say,
+// and the way back.
+//
+// [ToOCI] turns any carton.Source into a layout.Artifact; [Open] turns an
+// artifact into a carton.Source. Both are pure functions of content: one carton
+// has one digest a set of options, whether it comes as a zip, a folder, thin or
+// relinked, so nothing that only some forms know (a date, a CRC, a compression)
+// reaches a digest.
+//
+// The mapping is numbered; this is mapping 1. An image manifest says so in the
+// annotation run.carton.mapping. What mapping 1 produces never changes, and
+// [Open] refuses a number that it does not know. docs/mapping.md describes it
+// for other implementations; its three tables are the tables in category.go,
+// mediatype.go and annotations.go, and a test compares them.
+package convert

@@ -1,0 +1,66 @@
+package convert
+
+import (
+	"time"
+)
+
+// Form says what kind of layer a member becomes.
+type Form string
+
+// The forms of layers.
+const (
+	// FormRaw: a layer is a member's bytes; small members are bundled as tar.
+	FormRaw Form = "raw"
+	// FormTar: a layer is a tar of one member, so that an OCI image can share it;
+	// MANIFEST and carton.toml stay raw.
+	FormTar Form = "tar"
+)
+
+// Family names the media types that are written. All families are read, in any
+// mix.
+type Family string
+
+// The families of media types.
+const (
+	// FamilyCNAI is application/vnd.cnai.model.….
+	FamilyCNAI Family = "cnai"
+	// FamilyCNCF is application/vnd.cncf.model.…, the later name of the same
+	// specification.
+	FamilyCNCF Family = "cncf"
+	// FamilyDraft is the letter of the specification's draft: weights as the bare
+	// application/vnd.cnai.model.weight.v1, everything else as tar.
+	FamilyDraft Family = "cnai-draft"
+)
+
+// Compression is how bundles are compressed. Weights never are.
+type Compression string
+
+// The compressions of bundles.
+const (
+	CompressNone Compression = "none"
+	CompressZstd Compression = "zstd"
+	CompressGzip Compression = "gzip"
+)
+
+// Options say how a carton becomes an artifact. Together with the carton they
+// determine every byte of it. The zero value is the default mapping.
+type Options struct {
+	// Layers is the form of layers; "" is FormRaw.
+	Layers Form
+	// MediaTypes is the family of media types; "" is FamilyCNAI.
+	MediaTypes Family
+	// Compress compresses bundles; "" is CompressNone. Other tools read only that.
+	Compress Compression
+	// BundleBelow bundles members that are no weights and smaller than this many
+	// bytes. 0 lets the mapping choose the line; a negative value bundles empty
+	// members only.
+	BundleBelow int64
+	// Annotations are added to the image manifest's, and win.
+	Annotations map[string]string
+	// Created is the artifact's time of creation; the zero time is left out.
+	// Commands take it from SOURCE_DATE_EPOCH and from nowhere else.
+	Created time.Time
+	// CacheDir remembers digests of bundles and facts from headers of weights by
+	// member hash, so that a second push need not read them; "" remembers nothing.
+	CacheDir string
+}

@@ -1,0 +1,106 @@
+package layout
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/errdef"
+)
+
+// The kinds of fault that OCI content and its places can have.
+var (
+	// ErrNotFound: no such reference, manifest or blob. It is oras-go's, so that
+	// code around either library tests for one error.
+	ErrNotFound = errdef.ErrNotFound
+	// ErrDigest: bytes do not have the digest or size that was promised.
+	ErrDigest = errors.New("content does not match its digest")
+	// ErrFormat: bytes that are no image manifest, tar layer or image layout as
+	// specified.
+	ErrFormat = errors.New("breaks the OCI format")
+	// ErrLimit: over one of the limits that this package exports.
+	ErrLimit = errors.New("over the limit")
+)
+
+// Limits on what is read from outside.
+const (
+	// MaxManifestBytes is the largest image manifest: what registries accept, and
+	// the least that the distribution specification asks them to.
+	MaxManifestBytes = 4 << 20
+	// MaxConfigBytes is the largest config.
+	MaxConfigBytes = 4 << 20
+	// MaxLayers is the most layers that an image manifest is read with.
+	MaxLayers = 10_000
+	// MaxZstdWindow is the largest window, in bytes, a zstd layer may ask for.
+	MaxZstdWindow = 128 << 20
+)
+
+// Fetcher is the reading half of a [Store], and all that reading an artifact
+// needs. Implementations are safe for concurrent use.
+type Fetcher interface {
+	// Resolve returns what a tag or digest points to: media type, digest, size.
+	// An unknown reference is ErrNotFound.
+	Resolve(ctx context.Context, reference string) (ocispec.Descriptor, error)
+	// FetchManifest returns an image manifest's bytes, of the right digest.
+	FetchManifest(ctx context.Context, desc ocispec.Descriptor) ([]byte, error)
+	// OpenRange opens n bytes of a blob from offset off; n < 0 means to the end.
+	// It survives broken connections, and verifies nothing: see [OpenBlob].
+	OpenRange(ctx context.Context, desc ocispec.Descriptor, off, n int64) (io.ReadCloser, error)
+}
+
+// Store is a place that keeps OCI content: one repository of a registry, an
+// image-layout folder, or any oras.Target ([FromTarget]).
+type Store interface {
+	Fetcher
+	// Stat returns a blob's size in bytes, ErrNotFound where there is none.
+	Stat(ctx context.Context, dgst digest.Digest) (int64, error)
+	// Mount makes a blob of another repository of the same registry appear here,
+	// without its bytes travelling. It returns false where the store can't.
+	Mount(ctx context.Context, desc ocispec.Descriptor, from Origin) (bool, error)
+	// Push stores a blob. It reads each byte once unless an attempt fails, hashes
+	// what it sends, and completes nothing that does not have desc's digest and
+	// size. sent, which may be nil, is told the offset that an attempt has reached.
+	Push(ctx context.Context, desc ocispec.Descriptor, open Opener, sent func(off int64)) error
+	// PutManifest stores an image manifest and points the tags to it. With no tag
+	// it is stored by digest.
+	PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, tags ...string) error
+}
+
+// Opener opens a blob's bytes from offset off to the end. It can be called any
+// number of times. An error with a method Temporary() bool that returns true,
+// from it or from what it opened, says that opening again from 0 may give other,
+// better bytes.
+type Opener func(ctx context.Context, off int64) (io.ReadCloser, error)
+
+// Origin is a repository that is known to hold a blob.
+type Origin struct {
+	Registry   string // host, with the port where there is one
+	Repository string
+}
+
+// Layer is a blob of an artifact, as a descriptor and a way to open its bytes.
+type Layer struct {
+	ocispec.Descriptor
+	// Name is what the layer is called where people see it: a member's path, or
+	// the name of a bundle.
+	Name string
+	// Open opens the bytes again.
+	Open Opener
+	// Origins are repositories that the blob can be mounted from.
+	Origins []Origin
+}
+
+// Artifact is everything that one image manifest needs.
+type Artifact struct {
+	// Descriptor is the image manifest's.
+	ocispec.Descriptor
+	// Manifest is the image manifest's bytes.
+	Manifest []byte
+	// Config is the config blob.
+	Config Layer
+	// Layers are the blobs, in the image manifest's order. Two may have one
+	// digest.
+	Layers []Layer
+}
