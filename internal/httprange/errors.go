@@ -1,0 +1,150 @@
+package httprange
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+)
+
+// The kinds of fault that a transfer can have beside those of the network.
+var (
+	// ErrAnswer: a response that does not fit the request, or a size that is not
+	// the expected one.
+	ErrAnswer = errors.New("unusable answer")
+	// ErrNoRanges: the server does not honour ranges where they are needed.
+	ErrNoRanges = errors.New("server does not honour range requests")
+	// ErrChanged: the content is not what an earlier response began.
+	ErrChanged = errors.New("content has changed since it was opened")
+	// ErrStalled: the server sent nothing, or too little, for too long.
+	ErrStalled = errors.New("server has stalled")
+	// ErrNotAllowed: an address, redirect or URL that the guard refuses.
+	ErrNotAllowed = errors.New("not allowed")
+)
+
+// Error says which URL could not be read.
+type Error struct {
+	// URL is the first URL asked for, without user info and query.
+	URL string
+	// Err is the reason; its text does not repeat the URL.
+	Err error
+}
+
+// Error returns "get URL: reason".
+func (e *Error) Error() string { return "get " + e.URL + ": " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+// StatusError is a response whose status is an error.
+type StatusError struct {
+	// Code is the status.
+	Code int
+	// Text is the beginning of the body where that was meant for people, as one
+	// printable line.
+	Text string
+}
+
+// Error returns the status, and the server's words where it had some.
+func (e *StatusError) Error() string {
+	text := fmt.Sprintf("%d %s", e.Code, http.StatusText(e.Code))
+	if http.StatusText(e.Code) == "" {
+		text = fmt.Sprintf("status %d", e.Code)
+	}
+	if e.Text != "" {
+		text += ": " + e.Text
+	}
+	return text
+}
+
+const (
+	maxErrorBody = 4 << 10 // bytes read of an error's body
+	maxErrorText = 200     // characters shown of it
+)
+
+// newStatusError reads what resp's body says for people: plain text or JSON.
+func newStatusError(resp *http.Response) *StatusError {
+	e := &StatusError{Code: resp.StatusCode}
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil || kind != "text/plain" && kind != "application/json" {
+		return e
+	}
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what was read is shown
+	e.Text = Printable(string(b))
+	return e
+}
+
+// Printable returns the beginning of s as one line of printable characters, so
+// that what a server sends can neither move a terminal's cursor nor forge a
+// line of a log.
+func Printable(s string) string {
+	var b strings.Builder
+	n, space := 0, false
+	for _, r := range s {
+		if !unicode.IsPrint(r) || unicode.IsSpace(r) {
+			space = b.Len() > 0
+			continue
+		}
+		if space {
+			b.WriteByte(' ')
+			n, space = n+1, false
+		}
+		if n >= maxErrorText {
+			return b.String() + "…"
+		}
+		b.WriteRune(r)
+		n++
+	}
+	return b.String()
+}
+
+// Redact returns u as text for people: no user info, no fragment, and "…" for
+// the query, which in a presigned URL is as good as a password.
+func Redact(u *url.URL) string {
+	if u == nil {
+		return ""
+	}
+	text := (&url.URL{Scheme: u.Scheme, Host: u.Host, Opaque: opaque(u), Path: u.Path, RawPath: u.RawPath}).String()
+	if u.RawQuery != "" {
+		text += "?…"
+	}
+	return Printable(text)
+}
+
+func opaque(u *url.URL) string {
+	if u.Opaque == "" {
+		return ""
+	}
+	return "…"
+}
+
+// redacted is an error of net/http without the URL in its text.
+type redacted struct {
+	text string
+	err  error
+}
+
+func (e *redacted) Error() string { return e.text }
+func (e *redacted) Unwrap() error { return e.err }
+
+// withoutURL takes the URL that net/http adds to its errors, which may be a
+// presigned one, out of err's text.
+func withoutURL(err error) error {
+	if e, ok := err.(*url.Error); ok { //nolint:errorlint // only the outermost has nothing around it
+		return withoutURL(e.Err)
+	}
+	var e *url.Error
+	if !errors.As(err, &e) || e.URL == "" {
+		return err
+	}
+	shown := "…"
+	if u, perr := url.Parse(e.URL); perr == nil {
+		shown = Redact(u)
+	}
+	text := strings.ReplaceAll(err.Error(), fmt.Sprintf("%q", e.URL), shown)
+	return &redacted{text: strings.ReplaceAll(text, e.URL, shown), err: err}
+}

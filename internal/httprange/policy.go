@@ -1,0 +1,173 @@
+package httprange
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Policy says how long and how often to try. The zero value of every field is
+// its default.
+type Policy struct {
+	// Attempts is how many requests in a row may fail without a byte of progress;
+	// the default is 6.
+	Attempts int
+	// MinBackoff is the wait before the second attempt, doubled for every further
+	// one up to MaxBackoff; each wait is shortened at random by up to a half.
+	// Defaults: 500 ms and 30 s.
+	MinBackoff, MaxBackoff time.Duration
+	// MaxRetryAfter is the longest Retry-After that is honoured; the default is
+	// 2 minutes. A server that asks for more is taken at its word: the read fails.
+	MaxRetryAfter time.Duration
+	// Stall is how long a server may send nothing, headers included; the default
+	// is 30 s.
+	Stall time.Duration
+	// MinRate is the least average rate, in bytes per second waited for, that
+	// counts as progress: a response slower than that over Stall is aborted. 0
+	// means that any byte will do.
+	MinRate int64
+
+	// For tests.
+	sleep  func(context.Context, time.Duration) error
+	random func() float64
+	now    func() time.Time
+}
+
+// ErrRetryAfter: the server asks for a longer pause than Policy allows.
+var ErrRetryAfter = errors.New("server asks for a longer pause than is allowed")
+
+func (p Policy) attempts() int             { return or(p.Attempts, 6) }
+func (p Policy) minBackoff() time.Duration { return or(p.MinBackoff, 500*time.Millisecond) }
+func (p Policy) maxBackoff() time.Duration { return or(p.MaxBackoff, 30*time.Second) }
+func (p Policy) retryAfter() time.Duration { return or(p.MaxRetryAfter, 2*time.Minute) }
+func (p Policy) stall() time.Duration      { return or(p.Stall, 30*time.Second) }
+
+func or[T int | time.Duration](v, otherwise T) T {
+	if v > 0 {
+		return v
+	}
+	return otherwise
+}
+
+// Exhausted reports whether a transfer that failed so often in a row gives up.
+func (p Policy) Exhausted(failures int) bool { return failures >= p.attempts() }
+
+// Retryable reports whether a response with this status may be different the
+// next time: 408, 429 and 5xx, except 501 and 505.
+func (Policy) Retryable(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return true
+	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
+		return false
+	}
+	return status >= 500 && status <= 599
+}
+
+// Delay returns the wait after the given number of failures in a row, from 1.
+// header is the failed response's, nil where there was none: its Retry-After,
+// in seconds or as a date, is the least wait. One over MaxRetryAfter is
+// ErrRetryAfter.
+func (p Policy) Delay(failures int, header http.Header) (time.Duration, error) {
+	d := p.minBackoff()
+	for range failures - 1 {
+		if d = 2 * d; d >= p.maxBackoff() {
+			break
+		}
+	}
+	random := p.random
+	if random == nil {
+		random = rand.Float64
+	}
+	d = min(d, p.maxBackoff())
+	d -= time.Duration(random() * float64(d) / 2)
+	after, ok := p.parseRetryAfter(header.Get("Retry-After"))
+	if !ok || after <= d {
+		return d, nil
+	}
+	if after > p.retryAfter() {
+		return 0, fmt.Errorf("%w: got %s, want at most %s", ErrRetryAfter, after.Round(time.Second), p.retryAfter())
+	}
+	// Everybody else was told the same second.
+	return after + time.Duration(random()*float64(p.minBackoff())), nil
+}
+
+// parseRetryAfter reads both forms of RFC 9110, section 10.2.3.
+func (p Policy) parseRetryAfter(value string) (time.Duration, bool) {
+	value = strings.TrimSpace(value)
+	if value == "" {
+		return 0, false
+	}
+	if strings.Trim(value, "0123456789") == "" {
+		seconds, err := strconv.ParseInt(value, 10, 64)
+		const most = int64(1<<63-1) / int64(time.Second)
+		if err != nil || seconds > most {
+			seconds = most
+		}
+		return time.Duration(seconds) * time.Second, true
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0, false
+	}
+	return at.Sub(p.time()), true
+}
+
+// Sleep waits for d, or until ctx ends, whose error it returns.
+func (p Policy) Sleep(ctx context.Context, d time.Duration) error {
+	if p.sleep != nil {
+		return p.sleep(ctx, d)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+func (p Policy) time() time.Time {
+	if p.now != nil {
+		return p.now()
+	}
+	return time.Now()
+}
+
+// Transient reports whether an error of a request may pass: everything but
+// addresses and redirects that are not allowed, names that don't exist,
+// certificates that are not trusted, servers that speak no TLS, and statuses
+// that are not Retryable. Callers look at their context first.
+func Transient(err error) bool {
+	var (
+		status  *StatusError
+		dns     *net.DNSError
+		verify  *tls.CertificateVerificationError
+		unknown x509.UnknownAuthorityError
+		record  tls.RecordHeaderError
+		alert   tls.AlertError
+	)
+	switch {
+	case err == nil:
+		return false
+	case errors.As(err, &status):
+		return Policy{}.Retryable(status.Code)
+	case errors.As(err, &dns):
+		return !dns.IsNotFound
+	case errors.Is(err, ErrNotAllowed), errors.Is(err, ErrRetryAfter), errors.Is(err, ErrNoRanges),
+		errors.Is(err, ErrChanged), errors.Is(err, ErrAnswer), errors.Is(err, http.ErrSchemeMismatch):
+		return false
+	case errors.As(err, &verify), errors.As(err, &unknown), errors.As(err, &record), errors.As(err, &alert):
+		return false
+	}
+	return true
+}

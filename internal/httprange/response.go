@@ -1,0 +1,309 @@
+package httprange
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// errPlain: this server's ranges are not to be trusted for this content.
+var errPlain = errors.New("ask for the whole")
+
+// attempt is a response with an error status.
+type attempt struct {
+	err    error
+	header http.Header
+	retry  bool
+}
+
+func (a *attempt) Error() string { return a.err.Error() }
+func (a *attempt) Unwrap() error { return a.err }
+
+// response is one response that is being read.
+type response struct {
+	resp *http.Response
+	dog  *watchdog
+	last bool // the end of this response is the end of the content
+}
+
+// request sends one request for what is left and checks the response.
+func (b *Body) request() error {
+	resp, dog, ranged, err := b.send()
+	if err != nil {
+		return err
+	}
+	b.current = &response{resp: resp, dog: dog}
+	skip, err := b.accept(resp, ranged)
+	if err != nil {
+		return err
+	}
+	if b.header == nil {
+		b.header = resp.Header
+	}
+	if b.end >= 0 && b.pos >= b.end {
+		b.drop() // the content ends before the range
+		return nil
+	}
+	b.current.last = b.size < 0
+	return b.skip(skip)
+}
+
+// skip drops the bytes of the current response that lie before b.pos.
+func (b *Body) skip(left int64) error {
+	for buf := make([]byte, min(left, 32<<10)); left > 0; {
+		n, err := b.current.read(buf[:min(left, int64(len(buf)))], nil)
+		left -= int64(n)
+		switch {
+		case left == 0 || err == nil:
+		case errors.Is(err, io.EOF) && b.current.last:
+			b.learnSize(b.pos - left)
+			b.drop()
+			return nil
+		default:
+			return fmt.Errorf("response ended %d bytes before the range: %w", left, unexpected(err))
+		}
+	}
+	return nil
+}
+
+// send sends one request, with a Range unless everything is wanted.
+func (b *Body) send() (resp *http.Response, dog *watchdog, ranged bool, err error) {
+	dog = newWatchdog(b.ctx, b.g.Policy.stall(), b.g.Policy.MinRate)
+	req, err := b.newRequest(dog.ctx)
+	if err != nil {
+		dog.end()
+		return nil, nil, false, &attempt{err: err}
+	}
+	b.url = req.URL
+	ranged = b.ask(req)
+	dog.start()
+	resp, err = b.g.Do(req)
+	dog.stop()
+	if err != nil {
+		err = dog.explain(err)
+		dog.end()
+		return nil, nil, false, err
+	}
+	return resp, dog, ranged, nil
+}
+
+// ask sets the headers that say what is wanted, and reports whether that is a
+// range.
+func (b *Body) ask(req *http.Request) bool {
+	if req.Header.Get("Accept-Encoding") == "" {
+		// Sizes and offsets are those of the content. It also keeps net/http from
+		// decoding behind our back.
+		req.Header.Set("Accept-Encoding", "identity")
+	}
+	whole := b.pos == 0 && (b.end < 0 || b.end == b.size)
+	if b.plain || whole {
+		return false
+	}
+	last := ""
+	if b.end >= 0 {
+		last = strconv.FormatInt(b.end-1, 10)
+	}
+	req.Header.Set("Range", fmt.Sprintf("bytes=%d-%s", b.pos, last))
+	if b.g.Pinned {
+		b.pin.ask(req)
+	}
+	return true
+}
+
+// accept checks a response and returns how many of its bytes lie before b.pos.
+func (b *Body) accept(resp *http.Response, ranged bool) (skip int64, err error) {
+	switch {
+	case resp.StatusCode == http.StatusOK:
+		return b.acceptWhole(resp, ranged)
+	case resp.StatusCode == http.StatusPartialContent && ranged:
+		return b.acceptPart(resp)
+	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && ranged:
+		return 0, b.acceptPast(resp)
+	case resp.StatusCode < 400:
+		return 0, &attempt{err: fmt.Errorf("%w: got status %d, want %d", ErrAnswer, resp.StatusCode, http.StatusOK)}
+	}
+	return 0, b.g.statusError(resp, b.current.dog)
+}
+
+func (b *Body) acceptWhole(resp *http.Response, ranged bool) (skip int64, err error) {
+	if err := b.pin.check(resp.Header, b.g.Pinned); err != nil {
+		return 0, err
+	}
+	if ranged && b.g.NeedRanges {
+		return 0, fmt.Errorf("%w: got status 200, want 206", ErrNoRanges)
+	}
+	// A length is one of the content only where nothing was decoded on the way.
+	if resp.ContentLength >= 0 && !resp.Uncompressed {
+		if err := b.sized(resp.ContentLength); err != nil {
+			return 0, err
+		}
+	}
+	return b.pos, nil
+}
+
+func (b *Body) acceptPart(resp *http.Response) (skip int64, err error) {
+	part, err := parseContentRange(resp.Header.Get("Content-Range"))
+	length := part.last - part.first + 1
+	switch {
+	case err != nil, part.first > b.pos, part.last < b.pos, part.size < 0,
+		resp.ContentLength >= 0 && resp.ContentLength != length:
+		if b.g.NeedRanges {
+			return 0, fmt.Errorf("%w: asked for byte %d, got Content-Range %s", ErrNoRanges, b.pos, Printable(strconv.Quote(resp.Header.Get("Content-Range"))))
+		}
+		return 0, errPlain
+	}
+	if err := b.pin.check(resp.Header, b.g.Pinned); err != nil {
+		return 0, err
+	}
+	if err := b.sized(part.size); err != nil {
+		return 0, err
+	}
+	// A server may send less than was asked for, and must not send more than it
+	// says.
+	resp.Body = limited{io.LimitReader(resp.Body, length), resp.Body}
+	return b.pos - part.first, nil
+}
+
+// acceptPast judges a 416: right where the content ends at or before b.pos.
+func (b *Body) acceptPast(resp *http.Response) error {
+	part, err := parseContentRange(resp.Header.Get("Content-Range"))
+	switch {
+	case err == nil && part.first < 0 && part.size >= 0 && part.size <= b.pos:
+		return b.sized(part.size)
+	case b.g.NeedRanges:
+		return b.g.statusError(resp, b.current.dog)
+	}
+	return errPlain
+}
+
+// sized notes the size that a response states.
+func (b *Body) sized(size int64) error {
+	if b.size >= 0 && b.size != size {
+		kind := ErrAnswer
+		if b.g.Pinned && b.header != nil {
+			kind = ErrChanged
+		}
+		return fmt.Errorf("%w: content has %d bytes, want %d", kind, size, b.size)
+	}
+	b.learnSize(size)
+	return nil
+}
+
+// statusError makes the error of a response with an error status.
+func (g *Getter) statusError(resp *http.Response, dog *watchdog) error {
+	dog.start()
+	defer dog.stop()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what came is shown
+	resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	a := &attempt{header: resp.Header, retry: g.Policy.Retryable(resp.StatusCode)}
+	if g.CheckResponse != nil {
+		a.err = g.CheckResponse(resp)
+	}
+	if a.err == nil {
+		a.err = newStatusError(resp)
+	}
+	return a
+}
+
+func (r *response) read(p []byte, m *meter) (int, error) {
+	began := time.Now()
+	r.dog.start()
+	n, err := r.resp.Body.Read(p)
+	r.dog.stop()
+	waited := time.Since(began)
+	if m != nil {
+		m.add(n, waited)
+	}
+	if serr := r.dog.slow(n, waited); serr != nil && err == nil {
+		err = serr
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = r.dog.explain(err)
+	}
+	return n, err
+}
+
+func (r *response) close() {
+	r.resp.Body.Close()
+	r.dog.end()
+}
+
+// limited reads from one and closes the other.
+type limited struct {
+	io.Reader
+	io.Closer
+}
+
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// part is a Content-Range: bytes first to last of size; first is -1 for an
+// unsatisfied range, size -1 for one that is not stated.
+type part struct{ first, last, size int64 }
+
+// parseContentRange reads "bytes 0-99/100", "bytes 0-99/*" and "bytes */100"
+// (RFC 9110, section 14.4).
+func parseContentRange(value string) (part, error) {
+	bad := fmt.Errorf("%w: Content-Range %s", ErrAnswer, Printable(strconv.Quote(value)))
+	unit, rest, ok := strings.Cut(value, " ")
+	if !ok || !strings.EqualFold(unit, "bytes") {
+		return part{}, bad
+	}
+	span, total, ok := strings.Cut(rest, "/")
+	if !ok {
+		return part{}, bad
+	}
+	p := part{first: -1, last: -1, size: -1}
+	if total != "*" {
+		if p.size, ok = parseOffset(total); !ok {
+			return part{}, bad
+		}
+	}
+	if span == "*" {
+		if p.size < 0 {
+			return part{}, bad
+		}
+		return p, nil
+	}
+	first, last, ok := strings.Cut(span, "-")
+	if !ok {
+		return part{}, bad
+	}
+	var ok1, ok2 bool
+	p.first, ok1 = parseOffset(first)
+	p.last, ok2 = parseOffset(last)
+	if !ok1 || !ok2 || p.last < p.first || p.size >= 0 && p.last >= p.size {
+		return part{}, bad
+	}
+	return p, nil
+}
+
+func parseOffset(s string) (int64, bool) {
+	if s == "" || strings.Trim(s, "0123456789") != "" {
+		return 0, false
+	}
+	v, err := strconv.ParseInt(s, 10, 64)
+	return v, err == nil && v < 1<<63-1
+}
+
+// isOurs reports whether err was made by this package, so that a caller's
+// Transient is not asked about it.
+func isOurs(err error) bool {
+	for _, kind := range []error{ErrAnswer, ErrNoRanges, ErrChanged, ErrStalled, ErrNotAllowed, ErrRetryAfter, io.ErrUnexpectedEOF} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return errors.Is(err, context.DeadlineExceeded)
+}
