@@ -1,0 +1,73 @@
+# Everything here needs Go and nothing else. Tools are pinned, fetched through
+# the module proxy and built on first use.
+
+GO       ?= go
+FUZZTIME ?= 10s
+
+GOLANGCI_LINT = $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOFUMPT       = $(GO) run mvdan.cc/gofumpt@v0.12.0
+STATICCHECK   = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+# go test, but nothing that was skipped or not checked stays unsaid.
+GOTEST = $(GO) run ./internal/gotest
+
+# The race detector needs a C compiler; go says 0 where it found none.
+ifeq ($(shell $(GO) env CGO_ENABLED),1)
+RACE = -race
+endif
+
+.PHONY: help
+help: ## say what there is
+	@sed -n 's/^\([a-z0-9]*\):.*## /  make \1	/p' Makefile
+
+.PHONY: build
+build: ## build bin/carton-oci
+	$(GO) build -trimpath -o bin/ ./cmd/carton-oci
+
+.PHONY: demo
+demo: build ## take a small trained model through everything once
+	CARTON_OCI=$(CURDIR)/bin/carton-oci examples/quickstart/run.sh
+
+.PHONY: test
+test: vet unit e2e ## vet, unit tests, scripts of the command line, e2e against a real registry
+
+.PHONY: vet
+vet:
+	$(GO) vet ./...
+	$(GO) -C e2e vet ./...
+
+.PHONY: unit
+unit: ## the tests of this module
+ifndef RACE
+	@echo "no C compiler here: testing without the race detector"
+endif
+	$(GOTEST) $(RACE) ./...
+
+# The binary under test is built by the tests, which go's cache of test results
+# does not know of: hence -count=1.
+.PHONY: e2e
+e2e: ## the built binary against real servers
+	$(GOTEST) -C e2e -count=1 -timeout=15m ./...
+
+.PHONY: lint
+lint: ## gofumpt, golangci-lint (import arrows too), staticcheck
+	@echo "$(GOFUMPT) -l ."
+	@files=$$($(GOFUMPT) -l .) && if [ -n "$$files" ]; then \
+		echo "not formatted by gofumpt:"; echo "$$files"; exit 1; fi
+	$(GOLANGCI_LINT) run ./...
+	cd e2e && $(GOLANGCI_LINT) run --config ../.golangci.yml ./...
+	$(STATICCHECK) ./...
+	cd e2e && $(STATICCHECK) ./...
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (10s)
+	@set -e; for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "$$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin

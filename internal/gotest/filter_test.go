@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// module is a Go module whose packages pass, skip, fail, panic and do not build.
+var module = map[string]string{
+	"go.mod": "module example.com/m\n\ngo 1.26\n",
+	"good/good_test.go": `package good
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+func TestPass(t *testing.T) { t.Log("not of interest") }
+func TestMissing(t *testing.T) {
+	fmt.Print("a line without an end ")
+	fmt.Fprintln(os.Stderr, "NOT CHECKED: TestMissing: no skopeo")
+	t.Skip("no skopeo")
+}
+func TestPassButMissing(t *testing.T) { fmt.Println("NOT CHECKED: half of it") }
+`,
+	"bad/bad_test.go": `package bad
+
+import "testing"
+
+func TestPass(t *testing.T) { t.Log("not of interest") }
+func TestFail(t *testing.T) { t.Run("sub", func(t *testing.T) { t.Error("got 1, want 2") }) }
+`,
+	"panics/panics_test.go": `package panics
+
+import "testing"
+
+func TestPanic(t *testing.T) { t.Log("just before"); panic("boom") }
+`,
+	"broken/broken_test.go": "package broken\n\nvar x int = \"\"\n",
+	"none/none.go":          "package none\n",
+}
+
+func TestWhatIsPrinted(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range module {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct {
+		pkg     string
+		code    int
+		want    []string
+		wantNot []string
+	}{
+		{
+			pkg: "good",
+			want: []string{
+				"\nNOT CHECKED: TestMissing: no skopeo\n", "--- SKIP: TestMissing", "no skopeo",
+				"NOT CHECKED: half of it\n", "ok  \texample.com/m/good",
+			},
+			wantNot: []string{"not of interest", "TestPass ", "=== RUN", "PASS"},
+		},
+		{
+			pkg:     "bad",
+			code:    1,
+			want:    []string{"--- FAIL: TestFail", "--- FAIL: TestFail/sub", "got 1, want 2", "\nFAIL\texample.com/m/bad"},
+			wantNot: []string{"not of interest", "=== RUN", "\nok "},
+		},
+		{pkg: "panics", code: 1, want: []string{"just before", "panic: boom", "\nFAIL\texample.com/m/panics"}},
+		{pkg: "broken", code: 1, want: []string{"broken_test.go:3", "FAIL\texample.com/m/broken [build failed]"}},
+		{pkg: "none", want: []string{"?   \texample.com/m/none\t[no test files]"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.pkg, func(t *testing.T) {
+			out, code := gotest(t, dir, "./"+tt.pkg)
+			if code != tt.code {
+				t.Errorf("exit code: got %d, want %d", code, tt.code)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains("\n"+out, want) {
+					t.Errorf("%q is not printed", want)
+				}
+			}
+			for _, not := range tt.wantNot {
+				if strings.Contains("\n"+out, not) {
+					t.Errorf("%q is printed", not)
+				}
+			}
+			if t.Failed() {
+				t.Logf("printed:\n%s", out)
+			}
+		})
+	}
+}
+
+// gotest runs this program as make does, and returns its output and exit code.
+func gotest(t *testing.T, dir string, args ...string) (string, int) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], append([]string{"-C", dir}, args...)...)
+	cmd.Env = append(os.Environ(), "GOTEST_MAIN=1", "GOFLAGS=", "GOWORK=off")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+func TestMain(m *testing.M) {
+	if os.Getenv("GOTEST_MAIN") != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func TestForeignLinesAreKept(t *testing.T) {
+	var out bytes.Buffer
+	in := "go: downloading example.com v1.0.0\n{\"Action\":\"output\",\"Package\":\"p\",\"Output\":\"ok  \\tp\\t0.1s\\n\"}\n" +
+		"{\"Action\":\"pass\",\"Package\":\"p\"}\nno newline"
+	if err := filter(&out, strings.NewReader(in)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), "go: downloading example.com v1.0.0\nok  \tp\t0.1s\nno newline"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
