@@ -26,6 +26,8 @@ type Body struct {
 	size int64 // the content's; -1: not known yet
 	past bool  // the range goes on after the content
 
+	suffix int64 // wanted are this many last bytes, wherever they begin; then 0
+
 	url     *url.URL
 	header  http.Header // of the first response that was used
 	pin     validator

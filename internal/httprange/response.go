@@ -101,6 +101,10 @@ func (b *Body) ask(req *http.Request) bool {
 		// decoding behind our back.
 		req.Header.Set("Accept-Encoding", "identity")
 	}
+	if b.suffix > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=-%d", b.suffix))
+		return true
+	}
 	whole := b.pos == 0 && (b.end < 0 || b.end == b.size)
 	if b.plain || whole {
 		return false
@@ -150,6 +154,9 @@ func (b *Body) acceptWhole(resp *http.Response, ranged bool) (skip int64, err er
 func (b *Body) acceptPart(resp *http.Response) (skip int64, err error) {
 	part, err := parseContentRange(resp.Header.Get("Content-Range"))
 	length := part.last - part.first + 1
+	if b.suffix > 0 && err == nil {
+		b.pos, b.suffix = max(part.first, 0), 0 // the answer says where the end is
+	}
 	switch {
 	case err != nil, part.first > b.pos, part.last < b.pos, part.size < 0,
 		resp.ContentLength >= 0 && resp.ContentLength != length:

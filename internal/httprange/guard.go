@@ -1,0 +1,78 @@
+package httprange
+
+import (
+	"fmt"
+	"net/netip"
+	"syscall"
+)
+
+// refused are the parts of the address space that are not the public internet,
+// of the IANA registries of special-purpose addresses:
+// https://www.iana.org/assignments/iana-ipv4-special-registry and
+// https://www.iana.org/assignments/iana-ipv6-special-registry. IPv6 outside
+// 2000::/3 is refused as a whole.
+var refused = []struct {
+	prefix netip.Prefix
+	what   string
+}{
+	{netip.MustParsePrefix("0.0.0.0/8"), "this network"},
+	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
+	{netip.MustParsePrefix("100.64.0.0/10"), "shared (carrier-grade NAT)"},
+	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
+	{netip.MustParsePrefix("169.254.0.0/16"), "link-local"},
+	{netip.MustParsePrefix("172.16.0.0/12"), "private"},
+	{netip.MustParsePrefix("192.0.0.0/24"), "protocol assignments"},
+	{netip.MustParsePrefix("192.0.2.0/24"), "documentation"},
+	{netip.MustParsePrefix("192.88.99.0/24"), "6to4 relay"},
+	{netip.MustParsePrefix("192.168.0.0/16"), "private"},
+	{netip.MustParsePrefix("198.18.0.0/15"), "benchmarking"},
+	{netip.MustParsePrefix("198.51.100.0/24"), "documentation"},
+	{netip.MustParsePrefix("203.0.113.0/24"), "documentation"},
+	{netip.MustParsePrefix("224.0.0.0/4"), "multicast"},
+	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},
+	{netip.MustParsePrefix("::1/128"), "loopback"},
+	{netip.MustParsePrefix("2001::/23"), "protocol assignments (Teredo)"},
+	{netip.MustParsePrefix("2001:db8::/32"), "documentation"},
+	{netip.MustParsePrefix("2002::/16"), "6to4"},
+	{netip.MustParsePrefix("3fff::/20"), "documentation"},
+	{netip.MustParsePrefix("fc00::/7"), "private"},
+	{netip.MustParsePrefix("fe80::/10"), "link-local"},
+	{netip.MustParsePrefix("ff00::/8"), "multicast"},
+}
+
+var (
+	globalUnicast = netip.MustParsePrefix("2000::/3")
+	nat64         = netip.MustParsePrefix("64:ff9b::/96")
+)
+
+// CheckAddr returns an error wrapping ErrNotAllowed unless a is a public unicast
+// address. An IPv4 address inside an IPv6 one is judged by itself where the
+// network would connect to it: IPv4-mapped, and NAT64 (RFC 6052), through which
+// an IPv6-only network reaches every IPv4 host.
+func CheckAddr(a netip.Addr) error {
+	plain := a.Unmap().WithZone("")
+	if nat64.Contains(plain) {
+		b := plain.As16()
+		plain = netip.AddrFrom4([4]byte(b[12:]))
+	}
+	for _, r := range refused {
+		if r.prefix.Contains(plain) {
+			return fmt.Errorf("%w: %s is no public address: %s", ErrNotAllowed, a, r.what)
+		}
+	}
+	if plain.Is6() && !globalUnicast.Contains(plain) || !plain.IsValid() {
+		return fmt.Errorf("%w: %s is no public address", ErrNotAllowed, a)
+	}
+	return nil
+}
+
+// Control is a net.Dialer's Control that refuses to connect to anything but
+// public addresses. It sees the address after name resolution, and the one that
+// is connected to: a name that resolves anew can't slip through.
+func Control(_, address string, _ syscall.RawConn) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: address %q", ErrNotAllowed, address)
+	}
+	return CheckAddr(ap.Addr())
+}
