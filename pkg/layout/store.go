@@ -2,26 +2,10 @@ package layout
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-	"oras.land/oras-go/v2/errdef"
-)
-
-// The kinds of fault that OCI content and its places can have.
-var (
-	// ErrNotFound: no such reference, manifest or blob. It is oras-go's, so that
-	// code around either library tests for one error.
-	ErrNotFound = errdef.ErrNotFound
-	// ErrDigest: bytes do not have the digest or size that was promised.
-	ErrDigest = errors.New("content does not match its digest")
-	// ErrFormat: bytes that are no image manifest, tar layer or image layout as
-	// specified.
-	ErrFormat = errors.New("breaks the OCI format")
-	// ErrLimit: over one of the limits that this package exports.
-	ErrLimit = errors.New("over the limit")
 )
 
 // Limits on what is read from outside.
@@ -35,6 +19,9 @@ const (
 	MaxLayers = 10_000
 	// MaxZstdWindow is the largest window, in bytes, a zstd layer may ask for.
 	MaxZstdWindow = 128 << 20
+	// MaxTarEntries is the most entries, folders included, that a tar layer is
+	// read with.
+	MaxTarEntries = 400_000
 )
 
 // Fetcher is the reading half of a [Store], and all that reading an artifact

@@ -1,0 +1,161 @@
+package layout
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// maxBlobBytes is the largest size that a descriptor may state: what every JSON
+// reader represents exactly.
+const maxBlobBytes = 1<<53 - 1
+
+// OpenBlob opens a blob of f whole. The reader returns io.EOF only if the blob
+// had the size and the digest that desc promises, else an error wrapping
+// ErrDigest.
+func OpenBlob(ctx context.Context, f Fetcher, desc ocispec.Descriptor) (io.ReadCloser, error) {
+	if err := CheckDescriptor(desc); err != nil {
+		return nil, err
+	}
+	if desc.Size == 0 { // there is no range to ask for
+		return NewVerifier(io.NopCloser(strings.NewReader("")), desc), nil
+	}
+	r, err := f.OpenRange(ctx, desc, 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	return NewVerifier(r, desc), nil
+}
+
+// ReadBlob returns a blob's verified bytes. One that is larger than limit bytes
+// is ErrLimit, before anything is read.
+func ReadBlob(ctx context.Context, f Fetcher, desc ocispec.Descriptor, limit int64) ([]byte, error) {
+	if desc.Size > limit {
+		return nil, errorf(ErrLimit, string(desc.Digest), "is %d bytes, want at most %d", desc.Size, limit)
+	}
+	r, err := OpenBlob(ctx, f, desc)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+// CheckDescriptor refuses a descriptor that nothing should be done with: no
+// media type, a digest that [CheckDigest] refuses, a negative size or one over
+// 2^53-1. The error wraps ErrFormat.
+func CheckDescriptor(desc ocispec.Descriptor) error {
+	if desc.MediaType == "" {
+		return errorf(ErrFormat, string(desc.Digest), "descriptor has no media type")
+	}
+	if err := CheckDigest(desc.Digest); err != nil {
+		return err
+	}
+	if desc.Size < 0 || desc.Size > maxBlobBytes {
+		return errorf(ErrFormat, string(desc.Digest), "got the size %d, want 0 to 2^53-1", desc.Size)
+	}
+	return nil
+}
+
+// CheckDigest wants "sha256:" and 64 lower-case hex digits, so that a digest is
+// safe as part of a path or URL. The error wraps ErrFormat.
+func CheckDigest(d digest.Digest) error {
+	algorithm, hexdigits, found := strings.Cut(string(d), ":")
+	switch {
+	case !found || hexdigits == "":
+		return errorf(ErrFormat, "", "got the digest %s, want sha256:…", quote(string(d)))
+	case algorithm != "sha256":
+		return errorf(ErrFormat, "", "got a digest of the algorithm %s, want sha256", quote(algorithm))
+	case len(hexdigits) != 2*sha256.Size:
+		return errorf(ErrFormat, string(d), "got a digest of %d digits, want %d", len(hexdigits), 2*sha256.Size)
+	}
+	for _, c := range []byte(hexdigits) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return errorf(ErrFormat, string(d), "digest is not lower-case hex")
+		}
+	}
+	return nil
+}
+
+// NewVerifier passes r's bytes through and returns io.EOF only if they had the
+// size and the digest that desc promises, else an error wrapping ErrDigest: for
+// too many bytes, before any beyond the size is given out. Close closes r.
+func NewVerifier(r io.ReadCloser, desc ocispec.Descriptor) io.ReadCloser {
+	v := &verifier{r: r, desc: desc, hash: sha256.New()}
+	if desc.Size < 0 {
+		v.err = errorf(ErrFormat, string(desc.Digest), "got the size %d", desc.Size)
+	}
+	return v
+}
+
+type verifier struct {
+	r    io.ReadCloser
+	desc ocispec.Descriptor
+	hash hash.Hash
+	n    int64
+	err  error
+}
+
+func (v *verifier) Close() error { return v.r.Close() }
+
+func (v *verifier) Read(b []byte) (int, error) {
+	if v.err != nil || len(b) == 0 {
+		return 0, v.err
+	}
+	left := v.desc.Size - v.n
+	if int64(len(b)) > left+1 { // one more shows too many
+		b = b[:left+1]
+	}
+	n, err := v.r.Read(b)
+	if int64(n) > left {
+		n = int(left)
+		err = errorf(ErrDigest, string(v.desc.Digest), "got more than the %d bytes promised", v.desc.Size)
+	}
+	v.n += int64(n)
+	v.hash.Write(b[:n])
+	if err == io.EOF { //nolint:errorlint // a wrapped EOF is a fault, not the end
+		err = v.check()
+	}
+	v.err = err
+	return n, err
+}
+
+// check is asked at the end of r and returns io.EOF where all was right.
+func (v *verifier) check() error {
+	if v.n != v.desc.Size {
+		return errorf(ErrDigest, string(v.desc.Digest), "got %d bytes, want %d", v.n, v.desc.Size)
+	}
+	if got := "sha256:" + hex.EncodeToString(v.hash.Sum(nil)); got != string(v.desc.Digest) {
+		return errorf(ErrDigest, "", "got content of %s, want %s", got, v.desc.Digest)
+	}
+	return io.EOF
+}
+
+// exactly gives r's first n bytes, and io.ErrUnexpectedEOF where there are less.
+func exactly(r io.ReadCloser, n int64) io.ReadCloser { return &exactReader{r: r, left: n} }
+
+type exactReader struct {
+	r    io.ReadCloser
+	left int64
+}
+
+func (e *exactReader) Close() error { return e.r.Close() }
+
+func (e *exactReader) Read(b []byte) (int, error) {
+	if e.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := e.r.Read(b[:min(e.left, int64(len(b)))])
+	e.left -= int64(n)
+	if err == io.EOF && e.left > 0 { //nolint:errorlint // a wrapped EOF is a fault, not the end
+		err = fmt.Errorf("%d bytes are missing: %w", e.left, io.ErrUnexpectedEOF)
+	}
+	return n, err
+}

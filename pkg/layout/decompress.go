@@ -1,0 +1,117 @@
+package layout
+
+import (
+	"bufio"
+	"io"
+
+	"github.com/carton-oci/carton-oci/internal/zstdframe"
+	"github.com/klauspost/compress/gzip"
+)
+
+// Decompress returns the tar inside a compressed layer: exactly one gzip member
+// or one zstd frame with a window of at most [MaxZstdWindow]; it reads r to its
+// end. More members or frames, and data behind them, are ErrFormat, and so is a
+// broken stream; an error of r is passed on. Nothing bounds what comes out: the
+// caller knows how much it wants. Close does not close r.
+func Decompress(c Compression, r io.Reader) (io.ReadCloser, error) {
+	d := &decompressor{name: string(c), src: source{r: r}}
+	switch c {
+	case Uncompressed:
+		return io.NopCloser(r), nil
+	case Gzip:
+		d.open = d.gunzip
+	case Zstd:
+		d.open = func() (io.ReadCloser, error) { return zstdframe.NewReader(&d.src, MaxZstdWindow) }
+	default:
+		return nil, errorf(ErrFormat, "layer", "got the compression %q, want gzip or zstd", string(c))
+	}
+	return d, nil
+}
+
+// decompressor tells faults of the stream from errors of where it comes from.
+type decompressor struct {
+	name string
+	src  source
+	open func() (io.ReadCloser, error)
+	body io.ReadCloser // nil before the first Read
+	err  error
+}
+
+func (d *decompressor) Read(b []byte) (int, error) {
+	if d.err != nil {
+		return 0, d.err
+	}
+	if d.body == nil {
+		if d.body, d.err = d.open(); d.err != nil {
+			d.err = d.fault(d.err)
+			return 0, d.err
+		}
+	}
+	n, err := d.body.Read(b)
+	if err != nil && err != io.EOF { //nolint:errorlint // a wrapped EOF is a fault, not the end
+		err = d.fault(err)
+	}
+	d.err = err
+	return n, err
+}
+
+func (d *decompressor) Close() error {
+	if d.body == nil {
+		return nil
+	}
+	return d.body.Close()
+}
+
+func (d *decompressor) fault(err error) error {
+	if d.src.err != nil {
+		return d.src.err
+	}
+	return &Error{Object: "layer", Kind: ErrFormat, Msg: "is not one " + d.name + " stream", Err: err}
+}
+
+// gunzip reads one member and wants the source's end behind it.
+func (d *decompressor) gunzip() (io.ReadCloser, error) {
+	buf := bufio.NewReaderSize(&d.src, 64<<10)
+	z, err := gzip.NewReader(buf)
+	if err != nil {
+		if err == io.EOF { //nolint:errorlint // NewReader's own: nothing there
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	z.Multistream(false)
+	return &gzipMember{Reader: z, rest: buf}, nil
+}
+
+type gzipMember struct {
+	*gzip.Reader
+	rest *bufio.Reader
+}
+
+func (g *gzipMember) Read(b []byte) (int, error) {
+	n, err := g.Reader.Read(b)
+	if err == io.EOF { //nolint:errorlint // a wrapped EOF is a fault, not the end
+		switch _, more := g.rest.ReadByte(); more {
+		case nil:
+			err = errorf(ErrFormat, "", "data behind the gzip member")
+		case io.EOF:
+		default:
+			err = more
+		}
+	}
+	return n, err
+}
+
+// source remembers the error that reading ended with.
+type source struct {
+	r   io.Reader
+	err error // nil for io.EOF
+}
+
+func (s *source) Read(b []byte) (int, error) {
+	n, err := s.r.Read(b)
+	if err != nil && err != io.EOF { //nolint:errorlint // a wrapped EOF is a fault, not the end
+		s.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,90 @@
+package layout
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"oras.land/oras-go/v2/errdef"
+)
+
+// The kinds of fault that OCI content and its places can have. An error of this
+// package that is about content is an [*Error] wrapping one of them; test with
+// errors.Is.
+var (
+	// ErrNotFound: no such reference, manifest or blob. It is oras-go's, so that
+	// code around either library tests for one error.
+	ErrNotFound = errdef.ErrNotFound
+	// ErrDigest: bytes do not have the digest or size that was promised.
+	ErrDigest = errors.New("content does not match its digest")
+	// ErrFormat: bytes that are no image manifest, tar layer or image layout as
+	// specified.
+	ErrFormat = errors.New("breaks the OCI format")
+	// ErrLimit: over one of the limits that this package exports.
+	ErrLimit = errors.New("over the limit")
+	// ErrTagExists: a tag points to something else and was not to be moved.
+	ErrTagExists = errors.New("tag exists already")
+)
+
+// Error says what is wrong with which piece of OCI content.
+type Error struct {
+	// Object is what the fault is in: a digest, a tag, "image manifest", or the
+	// name of a tar entry.
+	Object string
+	// Kind is one of the sentinels above.
+	Kind error
+	// Msg says what was found, and what was wanted: "got X, want Y".
+	Msg string
+	// Err is the cause, where another package found it.
+	Err error
+}
+
+// Error returns "object: msg: cause" on one line, leaving out what is empty.
+func (e *Error) Error() string {
+	var parts []string
+	if e.Object != "" {
+		parts = append(parts, quote(e.Object))
+	}
+	if e.Msg != "" {
+		parts = append(parts, e.Msg)
+	} else if e.Kind != nil {
+		parts = append(parts, e.Kind.Error())
+	}
+	if e.Err != nil {
+		parts = append(parts, e.Err.Error())
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Unwrap returns the kind and the cause.
+func (e *Error) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}
+
+func errorf(kind error, object, format string, args ...any) *Error {
+	return &Error{Object: object, Kind: kind, Msg: fmt.Sprintf(format, args...)}
+}
+
+// quote returns a name from outside as it is where a terminal shows it so, else
+// quoted, and never more than its first 256 bytes.
+func quote(s string) string {
+	const most = 256
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	if !utf8.ValidString(s) {
+		return strconv.QuoteToASCII(s)
+	}
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return strconv.QuoteToASCII(s)
+		}
+	}
+	return s
+}

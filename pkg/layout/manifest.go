@@ -1,0 +1,118 @@
+package layout
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Media types of what a reference can point to and that is no image manifest,
+// or Docker's name for one.
+const (
+	typeDockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
+	typeDockerList     = "application/vnd.docker.distribution.manifest.list.v2+json"
+	typeDockerSchema1  = "application/vnd.docker.distribution.manifest.v1+json"
+	typeDockerSigned   = "application/vnd.docker.distribution.manifest.v1+prettyjws"
+)
+
+// ParseManifest reads the bytes of an image manifest, OCI's or Docker's schema
+// 2, and refuses whatever two readers could understand differently: duplicate
+// keys, keys that differ from the specification's in case, data behind the
+// object, layers beside manifests, text that is not UTF-8. Every descriptor
+// passes [CheckDescriptor], and its data, where it has any, has its digest. The
+// error wraps ErrFormat, ErrDigest for data, and ErrLimit for more than
+// [MaxManifestBytes], [MaxLayers] or [MaxConfigBytes].
+//
+// An index carries the hint how to choose from it.
+//
+// https://github.com/opencontainers/image-spec/blob/v1.1.1/manifest.md
+func ParseManifest(b []byte) (*ocispec.Manifest, error) {
+	if len(b) > MaxManifestBytes {
+		return nil, errorf(ErrLimit, "image manifest", "is %d bytes, want at most %d", len(b), MaxManifestBytes)
+	}
+	if err := checkJSON(b, manifestShape); err != nil {
+		return nil, inManifest(err)
+	}
+	if err := checkKind(b); err != nil {
+		return nil, err
+	}
+	var m ocispec.Manifest
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, &Error{Object: "image manifest", Kind: ErrFormat, Err: err}
+	}
+	if m.Layers == nil {
+		return nil, errorf(ErrFormat, "image manifest", "has no layers")
+	}
+	if err := checkManifest(&m); err != nil {
+		return nil, err
+	}
+	return &m, nil
+}
+
+// ReadManifest fetches the image manifest that desc describes and parses it. The
+// media type of desc and that of the body, where it states one, must be the
+// same.
+func ReadManifest(ctx context.Context, f Fetcher, desc ocispec.Descriptor) (*ocispec.Manifest, error) {
+	if err := checkManifestType(desc.MediaType); err != nil {
+		return nil, err
+	}
+	if desc.Size > MaxManifestBytes {
+		return nil, errorf(ErrLimit, "image manifest", "is %d bytes, want at most %d", desc.Size, MaxManifestBytes)
+	}
+	b, err := f.FetchManifest(ctx, desc)
+	if err != nil {
+		return nil, err
+	}
+	m, err := ParseManifest(b)
+	if err != nil {
+		return nil, err
+	}
+	if m.MediaType != "" && m.MediaType != desc.MediaType {
+		return nil, errorf(ErrFormat, "image manifest", "says that its type is %s, came as %s", quote(m.MediaType), quote(desc.MediaType))
+	}
+	return m, nil
+}
+
+// checkKind wants an image manifest and says what else it is.
+func checkKind(b []byte) error {
+	var kind struct {
+		SchemaVersion json.RawMessage `json:"schemaVersion"`
+		MediaType     string          `json:"mediaType"`
+		Manifests     json.RawMessage `json:"manifests"`
+		Layers        json.RawMessage `json:"layers"`
+		FSLayers      json.RawMessage `json:"fsLayers"`
+	}
+	if err := json.Unmarshal(b, &kind); err != nil {
+		return &Error{Object: "image manifest", Kind: ErrFormat, Err: err}
+	}
+	switch {
+	case kind.Manifests != nil && kind.Layers != nil:
+		return errorf(ErrFormat, "image manifest", "has both manifests and layers")
+	case kind.FSLayers != nil || string(kind.SchemaVersion) == "1":
+		return checkManifestType(typeDockerSchema1)
+	case kind.Manifests != nil:
+		return checkManifestType(ocispec.MediaTypeImageIndex)
+	case string(kind.SchemaVersion) != "2":
+		return errorf(ErrFormat, "image manifest", "got the schemaVersion %s, want 2", quote(string(kind.SchemaVersion)))
+	case kind.MediaType != "":
+		return checkManifestType(kind.MediaType)
+	}
+	return nil
+}
+
+// checkManifestType wants the media type of an image manifest.
+func checkManifestType(mediaType string) error {
+	switch mediaType {
+	case ocispec.MediaTypeImageManifest, typeDockerManifest:
+		return nil
+	case ocispec.MediaTypeImageIndex, typeDockerList:
+		return hint.With(errorf(ErrFormat, "", "the reference points to an index of several image manifests, want one image manifest"),
+			"say which one by its digest: REPOSITORY@sha256:…")
+	case typeDockerSchema1, typeDockerSigned:
+		return hint.With(errorf(ErrFormat, "", "the reference points to a Docker schema 1 manifest, want an image manifest"),
+			"schema 1 cannot hold an artifact; ask the registry for what it was made from")
+	}
+	return errorf(ErrFormat, "image manifest", "got the media type %s, want %s", quote(mediaType), ocispec.MediaTypeImageManifest)
+}
