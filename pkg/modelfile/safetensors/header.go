@@ -1,0 +1,235 @@
+package safetensors
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+)
+
+// Limits on what is read.
+const (
+	// MaxHeaderBytes is the largest N: the reference implementation's limit.
+	MaxHeaderBytes = 100_000_000
+	// MaxTensors is the most tensors that one file may hold, ten times what the
+	// largest known models have in all their files.
+	MaxTensors = 1_000_000
+	// MaxDims is the most dimensions that a tensor may have.
+	MaxDims = 64
+)
+
+// maxEnd is far over any file, and keeps sums of what lies below it in an int64.
+const maxEnd = 1 << 60
+
+// The kinds of fault that a file can have.
+var (
+	// ErrFormat: the bytes are no safetensors file, or a broken one.
+	ErrFormat = errors.New("breaks the safetensors format")
+	// ErrPointer: the file is a git-lfs pointer to the real one.
+	ErrPointer = errors.New("is a git-lfs pointer, not a safetensors file")
+)
+
+// Header is what a file says of its tensors.
+type Header struct {
+	// Tensors are in the order of their bytes.
+	Tensors []Tensor
+	// Metadata is the entry "__metadata__", nil where there is none.
+	Metadata map[string]string
+	// DataStart is the offset in the file, in bytes, at which the tensors' bytes
+	// begin.
+	DataStart int64
+	// Draft says that the header is written as the format's first draft has it.
+	Draft bool
+}
+
+// Tensor is one entry of a header.
+type Tensor struct {
+	Name  string
+	DType DType
+	// Shape has a length a dimension; none for a scalar.
+	Shape []int64
+	// Begin and End are the span of its bytes, from [Header] DataStart.
+	Begin, End int64
+}
+
+// Elements returns how many elements the tensor has: the product of its shape.
+func (t *Tensor) Elements() int64 {
+	n := int64(1)
+	for _, d := range t.Shape {
+		n *= d // ReadHeader has checked that it fits
+	}
+	return n
+}
+
+// Size returns the file's size in bytes.
+func (h *Header) Size() int64 {
+	if len(h.Tensors) == 0 {
+		return h.DataStart
+	}
+	return h.DataStart + h.Tensors[len(h.Tensors)-1].End
+}
+
+// Elements returns how many elements all tensors have together.
+func (h *Header) Elements() int64 {
+	n := int64(0)
+	for i := range h.Tensors {
+		n += h.Tensors[i].Elements() // at most two a byte below maxEnd
+	}
+	return n
+}
+
+// ReadHeader reads the header at the beginning of r, and little more than that:
+// some bytes past its end may be consumed. Errors wrap ErrFormat or ErrPointer;
+// a file that ends inside the header is also io.ErrUnexpectedEOF. An error of r
+// itself is returned wrapped.
+func ReadHeader(r io.Reader) (*Header, error) {
+	n, err := readLength(r)
+	if err != nil {
+		return nil, err
+	}
+	return parse(io.LimitReader(r, n), n)
+}
+
+// OpenHeader reads the header of a file of size bytes and checks that the file
+// is as long as its header says. Errors are those of ReadHeader.
+func OpenHeader(r io.ReaderAt, size int64) (*Header, error) {
+	section := io.NewSectionReader(r, 0, size)
+	n, err := readLength(section)
+	if err != nil {
+		return nil, err
+	}
+	if n > size-8 {
+		return nil, fmt.Errorf("%w: header of %d bytes in a file of %d", ErrFormat, n, size)
+	}
+	h, err := parse(io.LimitReader(section, n), n)
+	if err != nil {
+		return nil, err
+	}
+	if h.Size() != size {
+		return nil, fmt.Errorf("%w: file has %d bytes, its header needs %d", ErrFormat, size, h.Size())
+	}
+	return h, nil
+}
+
+// readLength reads N.
+func readLength(r io.Reader) (int64, error) {
+	var b [8]byte
+	if n, err := io.ReadFull(r, b[:]); err != nil {
+		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return 0, fmt.Errorf("read header: %w", err)
+		}
+		return 0, fmt.Errorf("%w: length of the header: got %d of 8 bytes: %w", ErrFormat, n, io.ErrUnexpectedEOF)
+	}
+	if string(b[:]) == pointerPrefix[:8] {
+		rest := make([]byte, len(pointerPrefix)-8)
+		if _, err := io.ReadFull(r, rest); err == nil && string(rest) == pointerPrefix[8:] {
+			return 0, hint.With(ErrPointer, "fetch the real file: git lfs pull")
+		}
+	}
+	n := binary.LittleEndian.Uint64(b[:])
+	if n > MaxHeaderBytes {
+		return 0, fmt.Errorf("%w: header of %d bytes, want at most %d", ErrFormat, n, MaxHeaderBytes)
+	}
+	return int64(n), nil
+}
+
+// pointerPrefix begins every git-lfs pointer
+// (https://github.com/git-lfs/git-lfs/blob/v3.7.0/docs/spec.md).
+const pointerPrefix = "version https://git-lfs"
+
+// parse reads the n bytes of JSON in r and checks what they say.
+func parse(r io.Reader, n int64) (*Header, error) {
+	h := &Header{DataStart: 8 + n}
+	p := &parser{lex: newLexer(r)}
+	if err := p.header(h); err != nil {
+		if p.lex.err != nil {
+			return nil, fmt.Errorf("read header: %w", p.lex.err)
+		}
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, fmt.Errorf("%w: header: %w", ErrFormat, err)
+	}
+	if p.lex.read != n {
+		return nil, fmt.Errorf("%w: header ends after %d bytes, want %d: %w", ErrFormat, p.lex.read, n, io.ErrUnexpectedEOF)
+	}
+	if err := check(h); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	return h, nil
+}
+
+// check sorts the tensors by their spans and checks names and spans.
+func check(h *Header) error {
+	byName := make([]int32, len(h.Tensors))
+	for i := range byName {
+		byName[i] = int32(i)
+	}
+	slices.SortFunc(byName, func(a, b int32) int { return cmp.Compare(h.Tensors[a].Name, h.Tensors[b].Name) })
+	for i := 1; i < len(byName); i++ {
+		if name := h.Tensors[byName[i]].Name; name == h.Tensors[byName[i-1]].Name {
+			return fmt.Errorf("tensor %s occurs twice", quote(name))
+		}
+	}
+	slices.SortStableFunc(h.Tensors, func(a, b Tensor) int {
+		return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End))
+	})
+	end := int64(0)
+	for i := range h.Tensors {
+		t := &h.Tensors[i]
+		want, err := span(t)
+		switch {
+		case err != nil:
+			return fmt.Errorf("tensor %s: %w", quote(t.Name), err)
+		case t.End < t.Begin:
+			return fmt.Errorf("tensor %s: ends at %d, before it begins at %d", quote(t.Name), t.End, t.Begin)
+		case t.End-t.Begin != want:
+			return fmt.Errorf("tensor %s: has %d bytes, its shape and type need %d", quote(t.Name), t.End-t.Begin, want)
+		case t.Begin < end:
+			return fmt.Errorf("tensor %s: begins at %d, inside another that ends at %d", quote(t.Name), t.Begin, end)
+		case t.Begin > end:
+			return fmt.Errorf("tensor %s: begins at %d, %d bytes after the last one's end", quote(t.Name), t.Begin, t.Begin-end)
+		}
+		end = t.End
+	}
+	if end > maxEnd {
+		return fmt.Errorf("tensors end at %d, which no file can reach", end)
+	}
+	return nil
+}
+
+// span returns how many bytes a tensor of t's shape and type has.
+func span(t *Tensor) (int64, error) {
+	n := uint64(1)
+	for _, d := range t.Shape {
+		hi, lo := bits.Mul64(n, uint64(d))
+		if n = lo; hi != 0 || n > math.MaxInt64 {
+			return 0, errors.New("its shape is too large for any file")
+		}
+	}
+	hi, lo := bits.Mul64(n, uint64(t.DType.Bits()))
+	switch {
+	case hi > 3: // over 2⁶³ bytes
+		return 0, errors.New("its shape is too large for any file")
+	case lo%8 != 0:
+		return 0, fmt.Errorf("%d elements of %s do not fill whole bytes", n, t.DType)
+	}
+	return int64(hi<<61 | lo>>3), nil
+}
+
+// quote returns a name from outside for an error's text.
+func quote(name string) string {
+	const most = 100
+	if len(name) > most {
+		name = string(bytes.ToValidUTF8([]byte(name[:most]), nil)) + "…"
+	}
+	return strconv.QuoteToGraphic(name)
+}
