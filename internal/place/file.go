@@ -1,0 +1,157 @@
+package place
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+)
+
+// File is a file on its way to its place. WriteAt and ReadAt may be called from
+// many goroutines at once; everything else from one.
+type File struct {
+	out *output
+	f   *os.File // nil when it is done with
+}
+
+// Create begins the file name. Where it exists and is not to be replaced the
+// error is [ErrExist]; where another process is writing it, [ErrBusy]; where it
+// is a symlink, [ErrSymlink].
+func Create(name string, opts Options) (*File, error) {
+	if name != "" && os.IsPathSeparator(name[len(name)-1]) {
+		return nil, hint.With(&fs.PathError{Op: "create", Path: name, Err: fs.ErrInvalid}, "name a file, not a folder")
+	}
+	o, err := newOutput(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	f, err := o.createFile()
+	if err != nil {
+		o.parent.Close()
+		return nil, err
+	}
+	return &File{out: o, f: f}, nil
+}
+
+func (o *output) createFile() (*os.File, error) {
+	if err := o.checkFile(); err != nil {
+		return nil, err
+	}
+	f, err := o.acquire(o.partial())
+	if err != nil {
+		return nil, err
+	}
+	// Again: who held the lock may have put the file there.
+	if err = o.checkFile(); err == nil {
+		err = Explain("create", o.name, f.Truncate(0))
+	}
+	if err != nil {
+		o.parent.Remove(o.partial())
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// checkFile judges what has the final name.
+func (o *output) checkFile() error {
+	fi, err := o.check("a file", fs.FileMode.IsRegular)
+	if err == nil && fi != nil && !o.replace {
+		return o.exists()
+	}
+	return err
+}
+
+// Name returns the final name, as it was given to Create.
+func (f *File) Name() string { return f.out.name }
+
+// WriteAt writes at an offset, as io.WriterAt says. Its error names the final
+// name.
+func (f *File) WriteAt(p []byte, off int64) (int, error) {
+	n, err := f.f.WriteAt(p, off)
+	return n, Explain("write", f.out.name, err)
+}
+
+// ReadAt reads back what was written, as io.ReaderAt says.
+func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }
+
+// Truncate sets the size in bytes.
+func (f *File) Truncate(size int64) error {
+	return Explain("write", f.out.name, f.f.Truncate(size))
+}
+
+// Commit gives the file its final name once its content is on the disk. When it
+// returns an error Discard is still to be called. A failed sync is not tried
+// again: the system may have dropped what it could not write. Where only the
+// sync of the folder failed, the complete file is in its place, but the name
+// may not survive a crash.
+func (f *File) Commit() error {
+	o := f.out
+	if err := f.f.Chmod(0o644); err != nil {
+		return Explain("write", o.name, err)
+	}
+	if err := f.f.Sync(); err != nil {
+		return Explain("write", o.name, err)
+	}
+	if err := o.rename(); err != nil {
+		return err
+	}
+	// The lock goes last, when no other process can find NAME.partial. All
+	// content is synced: closing has nothing more to tell.
+	err := o.syncParent()
+	f.close()
+	return err
+}
+
+// Discard removes what was written. After Commit has succeeded it does nothing,
+// so it can be deferred.
+func (f *File) Discard() error {
+	if f.f == nil {
+		return nil
+	}
+	err := f.out.parent.Remove(f.out.partial())
+	f.close()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return Explain("remove", f.out.beside(f.out.partial()), err)
+}
+
+func (f *File) close() {
+	f.f.Close()
+	f.f = nil
+	f.out.parent.Close()
+}
+
+// rename moves NAME.partial to NAME.
+func (o *output) rename() error {
+	if o.replace {
+		return Explain("create", o.name, o.parent.Rename(o.partial(), o.base))
+	}
+	err := renameNew(o.parent, o.partial(), o.base)
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = linkNew(o.parent, o.partial(), o.base)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return o.exists()
+	}
+	return Explain("create", o.name, err)
+}
+
+// linkNew is renameNew in two steps, for systems that have no such thing: a
+// second name can be given to a file only where it is free. Where a file can't
+// have two names either, it looks first and renames then.
+func linkNew(parent *os.Root, from, to string) error {
+	err := parent.Link(from, to)
+	if err == nil {
+		return parent.Remove(from)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if _, err := parent.Lstat(to); err == nil {
+		return fs.ErrExist
+	}
+	return parent.Rename(from, to)
+}

@@ -1,0 +1,254 @@
+package place_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/place"
+)
+
+func TestFileAppearsWholeAndAlone(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "m.carton")
+	f, err := place.Create(name, place.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(6); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []struct {
+		off  int64
+		text string
+	}{{3, "def"}, {0, "abc"}} {
+		if _, err := f.WriteAt([]byte(w.text), w.off); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantTree(t, dir, "m.carton.partial=abcdef")
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	wantTree(t, dir, "m.carton=abcdef")
+	if err := f.Discard(); err != nil {
+		t.Errorf("Discard after Commit: %v", err)
+	}
+	wantTree(t, dir, "m.carton=abcdef")
+}
+
+func TestDiscardLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	f, err := place.Create(filepath.Join(dir, "m"), place.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := f.Discard(); err != nil {
+			t.Error(err)
+		}
+	}
+	wantTree(t, dir)
+}
+
+func TestExistingFileStays(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "m")
+	write(t, name, "old")
+
+	err := put(name, "new", place.Options{})
+	if !errors.Is(err, place.ErrExist) {
+		t.Fatalf("got %v, want ErrExist", err)
+	}
+	if got, want := err.Error(), name+": output exists already"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if len(hint.Of(err)) == 0 {
+		t.Error("no hint what to do about it")
+	}
+	wantTree(t, dir, "m=old")
+
+	if err := put(name, "new", place.Options{Replace: true}); err != nil {
+		t.Fatal(err)
+	}
+	wantTree(t, dir, "m=new")
+}
+
+func TestFileThatAppearsMeanwhileStays(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "m")
+	f, err := place.Create(name, place.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, name, "somebody else's")
+	if err := f.Commit(); !errors.Is(err, place.ErrExist) {
+		t.Errorf("got %v, want ErrExist", err)
+	}
+	if err := f.Discard(); err != nil {
+		t.Error(err)
+	}
+	wantTree(t, dir, "m=somebody else's")
+}
+
+func TestOutputThatIsNoFileIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "victim"), "victim")
+	for name, target := range map[string]string{"link": "victim", "dangling": "nowhere"} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		for _, replace := range []bool{false, true} {
+			err := put(filepath.Join(dir, name), "new", place.Options{Replace: replace})
+			if !errors.Is(err, place.ErrSymlink) {
+				t.Errorf("%s, replace %v: got %v, want ErrSymlink", name, replace, err)
+			}
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := put(filepath.Join(dir, "sub"), "new", place.Options{Replace: true})
+	if !errors.Is(err, place.ErrExist) || !strings.Contains(err.Error(), "it is a folder, want a file") {
+		t.Errorf("a folder: got %v", err)
+	}
+	wantTree(t, dir, "dangling -> nowhere", "link -> victim", "sub/", "victim=victim")
+}
+
+func TestNamesThatAreNone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"", ".", "..", "/", "sub/", "a/.."} {
+		if err := put(name, "x", place.Options{Replace: true}); err == nil {
+			t.Errorf("%q: got no error", name)
+		} else if len(hint.Of(err)) == 0 {
+			t.Errorf("%q: %v: no hint", name, err)
+		}
+	}
+	err := put("sub/m", "x", place.Options{})
+	if !errors.Is(err, fs.ErrNotExist) || len(hint.Of(err)) == 0 {
+		t.Errorf("no such folder: got %v, hints %q", err, hint.Of(err))
+	}
+	if got, want := fmt.Sprint(err), "create sub/m: no such file or directory"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	wantTree(t, ".")
+}
+
+func TestSecondWriterIsTurnedAway(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "m")
+	other := holdElsewhere(t, "file", name)
+	for _, replace := range []bool{false, true} {
+		err := put(name, "new", place.Options{Replace: replace})
+		if !errors.Is(err, place.ErrBusy) {
+			t.Errorf("replace %v: got %v, want ErrBusy", replace, err)
+		}
+	}
+	wantTree(t, dir, "m.partial=of the other process, and longer than anything else")
+	other.end(t)
+	wantTree(t, dir)
+	if err := put(name, "new", place.Options{}); err != nil {
+		t.Error(err)
+	}
+	wantTree(t, dir, "m=new")
+}
+
+func TestPartialOfADeadProcessIsTakenOver(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "m")
+	holdElsewhere(t, "file", name).kill(t)
+	wantTree(t, dir, "m.partial=of the other process, and longer than anything else")
+	if err := put(name, "new", place.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	wantTree(t, dir, "m=new")
+}
+
+func TestPartialThatIsATrapIsNotUsed(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "victim"), "victim")
+	if err := os.Symlink("victim", filepath.Join(dir, "a.partial")); err != nil {
+		t.Fatal(err)
+	}
+	err := put(filepath.Join(dir, "a"), "new", place.Options{})
+	if err == nil || !strings.Contains(err.Error(), "a.partial is a symlink") || len(hint.Of(err)) == 0 {
+		t.Errorf("a symlink: got %v", err)
+	}
+
+	// A process that was killed between giving a file its final name and removing
+	// the other one leaves this.
+	if err := os.Link(filepath.Join(dir, "victim"), filepath.Join(dir, "b.partial")); err != nil {
+		t.Fatal(err)
+	}
+	if err := put(filepath.Join(dir, "b"), "new", place.Options{}); err != nil {
+		t.Errorf("a second name of another file: %v", err)
+	}
+	wantTree(t, dir, "a.partial -> victim", "b=new", "victim=victim")
+}
+
+func TestParentThatIsSwappedLeadsNowhere(t *testing.T) {
+	dir := t.TempDir()
+	for _, d := range []string{"here", "evil"} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := place.Create(filepath.Join(dir, "here", "m"), place.Options{Replace: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "here"), filepath.Join(dir, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("evil", filepath.Join(dir, "here")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Commit(); err != nil {
+		t.Error(err)
+	}
+	wantTree(t, dir, "evil/", "here -> evil", "moved/", "moved/m=")
+}
+
+// Many writers of one name: whoever gets it writes all of it, and the name never
+// shows anything but one writer's complete content.
+func TestWritersNeverMix(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "m")
+	var wg sync.WaitGroup
+	var done sync.Map
+	for w := range 8 {
+		wg.Go(func() {
+			text := strings.Repeat(fmt.Sprint(w), 1000)
+			for range 50 {
+				err := put(name, text, place.Options{Replace: true})
+				if err == nil {
+					done.Store(w, true)
+				} else if !errors.Is(err, place.ErrBusy) {
+					t.Errorf("got %v, want ErrBusy or none", err)
+				}
+				b, err := os.ReadFile(name)
+				if errors.Is(err, fs.ErrNotExist) {
+					continue
+				}
+				if len(b) != 1000 || strings.Trim(string(b), string(b[:1])) != "" {
+					t.Errorf("the file holds %d bytes, or mixed ones", len(b))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if _, err := os.Stat(name + ".partial"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the partial is left behind: %v", err)
+	}
+	some := false
+	done.Range(func(any, any) bool { some = true; return false })
+	if !some {
+		t.Error("no writer got through")
+	}
+}

@@ -1,0 +1,256 @@
+package place
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+)
+
+// Folder is a folder on its way to its place.
+type Folder struct {
+	out  *output
+	lock *os.File // NAME.partial.lock; nil when the folder is done with
+	root *os.Root // NAME.partial
+}
+
+// CreateFolder begins the folder name. An empty folder may be there already,
+// and is replaced; one that is not empty only with Options.Replace, and never
+// one that holds the current folder or the user's home. The errors are those of
+// [Create].
+func CreateFolder(name string, opts Options) (*Folder, error) {
+	o, err := newOutput(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	d, err := o.createFolder()
+	if err != nil {
+		o.parent.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (o *output) createFolder() (*Folder, error) {
+	lockName := o.partial() + lockSuffix
+	lock, err := o.acquire(lockName)
+	if err != nil {
+		return nil, err
+	}
+	d := &Folder{out: o, lock: lock}
+	if err := o.recover(); err != nil {
+		d.unlock()
+		return nil, err
+	}
+	if err := o.checkFolder(); err != nil {
+		d.unlock()
+		return nil, err
+	}
+	if d.root, err = o.makePartial(); err != nil {
+		d.unlock()
+		return nil, err
+	}
+	return d, nil
+}
+
+// recover ends what a process was killed over in the middle of [Folder.replace].
+// The caller holds the lock.
+func (o *output) recover() error {
+	aside := o.partial() + asideSuffix
+	if _, err := o.parent.Lstat(aside); err != nil {
+		return nil //nolint:nilerr // nothing to end
+	}
+	_, err := o.parent.Lstat(o.base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Explain("restore", o.name, o.parent.Rename(aside, o.base))
+	}
+	return Explain("remove", o.beside(aside), o.parent.RemoveAll(aside))
+}
+
+// checkFolder judges what has the final name.
+func (o *output) checkFolder() error {
+	fi, err := o.check("a folder", fs.FileMode.IsDir)
+	if fi == nil || err != nil {
+		return err
+	}
+	if !o.replace {
+		d, err := o.parent.Open(o.base)
+		if err != nil {
+			return Explain("create", o.name, err)
+		}
+		defer d.Close()
+		if names, _ := d.Readdirnames(1); len(names) > 0 {
+			return o.exists()
+		}
+	}
+	for _, in := range inUse() {
+		if os.SameFile(fi, in.info) {
+			return hint.With(&explained{fs.PathError{Op: "replace", Path: o.name, Err: errors.New("holds " + in.what)}},
+				"give a folder below it, or another one")
+		}
+	}
+	return nil
+}
+
+// makePartial makes NAME.partial anew. What a dead process left there is
+// removed; symlinks in it are removed, not followed.
+func (o *output) makePartial() (*os.Root, error) {
+	fi, err := o.parent.Lstat(o.partial())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, Explain("create", o.name, err)
+	case !fi.IsDir():
+		return nil, o.inTheWay(o.partial(), "is "+kind(fi.Mode()))
+	case !ownedByCaller(fi):
+		return nil, o.inTheWay(o.partial(), "belongs to another user")
+	default:
+		if err := o.parent.RemoveAll(o.partial()); err != nil {
+			return nil, Explain("remove", o.beside(o.partial()), err)
+		}
+	}
+	if err := o.parent.Mkdir(o.partial(), 0o700); err != nil {
+		return nil, Explain("create", o.name, err)
+	}
+	root, err := o.parent.OpenRoot(o.partial())
+	if err != nil {
+		o.parent.Remove(o.partial())
+		return nil, Explain("create", o.name, err)
+	}
+	return root, nil
+}
+
+// Name returns the final name, as it was given to CreateFolder.
+func (d *Folder) Name() string { return d.out.name }
+
+// Commit gives the folder its final name and the mode 0755 once everything in
+// it is on the disk. When it returns an error Discard is still to be called.
+func (d *Folder) Commit() error {
+	o := d.out
+	if err := chmodFolder(d.root, "."); err != nil {
+		return Explain("write", o.name, err)
+	}
+	if err := syncTree(d.root); err != nil {
+		return Explain("write", o.name, err)
+	}
+	// Windows renames no folder that is open.
+	d.root.Close()
+	if err := d.replace(); err != nil {
+		return err
+	}
+	err := o.syncParent()
+	// After a swap the old folder has the partial name.
+	if rest := o.parent.RemoveAll(o.partial()); err == nil {
+		err = Explain("remove", o.beside(o.partial()), rest)
+	}
+	d.unlock()
+	o.parent.Close()
+	return err
+}
+
+// replace moves NAME.partial to NAME, in one step where the system can, else so
+// that one of NAME and NAME.partial.old is there at any time, which the next
+// process restores if this one is killed.
+func (d *Folder) replace() error {
+	o := d.out
+	fi, err := o.check("a folder", fs.FileMode.IsDir)
+	if err != nil {
+		return err
+	}
+	if fi == nil || !o.replace {
+		return o.renameFolder()
+	}
+	err = swap(o.parent, o.partial(), o.base)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return Explain("replace", o.name, err)
+	}
+	return o.replaceInSteps()
+}
+
+func (o *output) replaceInSteps() error {
+	aside := o.partial() + asideSuffix
+	if err := o.parent.Rename(o.base, aside); err != nil {
+		return Explain("replace", o.name, err)
+	}
+	if err := o.parent.Rename(o.partial(), o.base); err != nil {
+		if back := o.parent.Rename(aside, o.base); back != nil {
+			err = errors.Join(err, back)
+		}
+		return Explain("replace", o.name, err)
+	}
+	return Explain("remove", o.beside(aside), o.parent.RemoveAll(aside))
+}
+
+// renameFolder moves NAME.partial to NAME, where there must be nothing or an
+// empty folder: that much every system sees to.
+func (o *output) renameFolder() error {
+	err := o.parent.Rename(o.partial(), o.base)
+	if err == nil {
+		return nil
+	}
+	fi, statErr := o.parent.Lstat(o.base)
+	if statErr != nil {
+		return Explain("create", o.name, err)
+	}
+	if !fi.IsDir() {
+		return o.exists()
+	}
+	// Windows renames to no name that is taken, even by an empty folder. Remove
+	// takes no folder that holds anything.
+	if err := o.parent.Remove(o.base); errors.Is(err, fs.ErrExist) {
+		return o.exists()
+	} else if err != nil {
+		return Explain("create", o.name, err)
+	}
+	return Explain("create", o.name, o.parent.Rename(o.partial(), o.base))
+}
+
+// Discard removes what was written. After Commit has succeeded it does nothing,
+// so it can be deferred.
+func (d *Folder) Discard() error {
+	if d.lock == nil {
+		return nil
+	}
+	d.root.Close()
+	err := d.out.parent.RemoveAll(d.out.partial())
+	d.unlock()
+	defer d.out.parent.Close()
+	return Explain("remove", d.out.beside(d.out.partial()), err)
+}
+
+// unlock removes the lock's file before it lets go of the lock, so that nobody
+// locks a file that is about to lose its name.
+func (d *Folder) unlock() {
+	d.out.parent.Remove(d.out.partial() + lockSuffix)
+	d.lock.Close()
+	d.lock = nil
+}
+
+type usedFolder struct {
+	info fs.FileInfo
+	what string
+}
+
+// inUse returns the folders that nobody means to replace: those that hold the
+// current folder and the user's home.
+func inUse() []usedFolder {
+	var used []usedFolder
+	add := func(dir string, err error, what string) {
+		for err == nil && dir != "" {
+			if fi, err := os.Stat(dir); err == nil {
+				used = append(used, usedFolder{fi, what})
+			}
+			if dir == filepath.Dir(dir) {
+				return
+			}
+			dir = filepath.Dir(dir)
+		}
+	}
+	cwd, err := os.Getwd()
+	add(cwd, err, "the current folder")
+	home, err := os.UserHomeDir()
+	add(home, err, "the user's home")
+	return used
+}

@@ -1,0 +1,109 @@
+package place
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+)
+
+// errNoLocks: the file system cannot lock files.
+var errNoLocks = errors.New("file system has no locks")
+
+// acquire opens a file of the output's folder for reading and writing, made if
+// it is not there, and locks it. The file that it returns still had the name
+// when it was locked: a process that finishes renames or removes the file
+// before it lets go of the lock.
+func (o *output) acquire(base string) (*os.File, error) {
+	// Every round that finds nothing to use has seen another process finish.
+	for range 100 {
+		f, err := o.parent.OpenFile(base, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		fresh := err == nil
+		if errors.Is(err, fs.ErrExist) {
+			f, err = o.openStale(base)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, Explain("create", o.name, err)
+		}
+		ok, err := o.claim(f, base, fresh)
+		if ok {
+			return f, nil
+		}
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, o.busy()
+}
+
+// openStale opens a file that was there before. It must be a plain file that
+// belongs to the caller.
+func (o *output) openStale(base string) (*os.File, error) {
+	fi, err := o.parent.Lstat(base)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, o.inTheWay(base, "is "+kind(fi.Mode()))
+	}
+	if !ownedByCaller(fi) {
+		return nil, o.inTheWay(base, "belongs to another user")
+	}
+	return o.parent.OpenFile(base, os.O_RDWR, 0)
+}
+
+// claim locks an open file and reports whether it can be used. False without an
+// error means that it has lost its name meanwhile.
+func (o *output) claim(f *os.File, base string, fresh bool) (bool, error) {
+	err := lock(f)
+	switch {
+	case errors.Is(err, ErrBusy):
+		return false, o.busy()
+	case errors.Is(err, errNoLocks) && fresh:
+		return true, nil // O_EXCL has to do
+	case errors.Is(err, errNoLocks):
+		return false, o.inTheWay(base, "exists, and this file system can't tell whether a process writes it")
+	case err != nil:
+		return false, Explain("lock", o.name, err)
+	}
+	open, err := f.Stat()
+	if err != nil {
+		return false, Explain("lock", o.name, err)
+	}
+	named, err := o.parent.Lstat(base)
+	if errors.Is(err, fs.ErrNotExist) || (err == nil && !os.SameFile(open, named)) {
+		return false, nil
+	}
+	if err != nil {
+		return false, Explain("lock", o.name, err)
+	}
+	if !ownedByCaller(open) {
+		return false, o.inTheWay(base, "belongs to another user")
+	}
+	if links(open) > 1 {
+		// Its other name may be an output that a process was killed over between
+		// linking and removing this name. Writing to it would change that.
+		if err := o.parent.Remove(base); err != nil {
+			return false, Explain("remove", o.beside(base), err)
+		}
+		return false, nil
+	}
+	return true, nil
+}
+
+func (o *output) busy() error {
+	return hint.With(fmt.Errorf("%s: %w", o.name, ErrBusy), "wait for it, or choose another name")
+}
+
+// inTheWay is the error for a NAME.partial that cannot be taken over.
+func (o *output) inTheWay(base, what string) error {
+	path := o.beside(base)
+	return hint.With(&explained{fs.PathError{Op: "create", Path: o.name, Err: fmt.Errorf("%s %s", path, what)}},
+		"remove %s if nothing uses it", path)
+}

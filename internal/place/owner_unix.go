@@ -1,0 +1,24 @@
+//go:build unix
+
+package place
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// ownedByCaller reports whether a file belongs to who runs this process.
+func ownedByCaller(fi fs.FileInfo) bool {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}
+
+// links returns how many names a file has.
+func links(fi fs.FileInfo) uint64 {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 1
+	}
+	return uint64(st.Nlink) //nolint:unconvert // its type differs from system to system
+}

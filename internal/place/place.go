@@ -1,0 +1,139 @@
+// Package place is the one way to put a file or a folder in its place: beside
+// its final name as NAME.partial, and under its final name by one rename, when
+// it is complete and on the disk.
+//
+// # Rules
+//
+// A final name holds what it held before, or all of the new content. A file
+// that exists is not touched without Options.Replace: the rename itself refuses
+// to replace it, whoever made it meanwhile.
+//
+// One process at a time. NAME.partial is locked (a folder by
+// NAME.partial.lock beside it); another process that wants the name gets
+// [ErrBusy] at once. A NAME.partial without a lock is what a dead process left
+// behind, and is taken over if it is a plain file with one name that belongs to
+// the caller: what anybody else could still write to is never used.
+//
+// The folder that holds NAME is opened once and everything is done relative to
+// it, so that swapping a component of the path for a symlink leads nowhere
+// else. NAME itself must not be a symlink.
+//
+// Nothing is left behind: after Commit or Discard there is no NAME.partial and
+// no lock. A process that is killed leaves both, and the next one takes over.
+//
+// While it is partial a file can be read by its owner only; Commit gives it the
+// mode 0644, whatever the umask.
+package place
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+)
+
+var (
+	// ErrExist: the output exists and was not to be replaced.
+	ErrExist = errors.New("output exists already")
+	// ErrBusy: another process is writing the same output.
+	ErrBusy = errors.New("output is being written by another process")
+	// ErrSymlink: the output is a symlink.
+	ErrSymlink = errors.New("output is a symlink")
+)
+
+const (
+	partialSuffix = ".partial"
+	lockSuffix    = ".lock" // behind partialSuffix
+	asideSuffix   = ".old"  // behind partialSuffix
+)
+
+// Options say how an output is made. The zero value is useful.
+type Options struct {
+	// Replace lets Commit replace a file, or a folder by a folder, that exists.
+	Replace bool
+}
+
+// output is what a File and a Folder have in common.
+type output struct {
+	name    string   // as the caller gave it, for errors
+	base    string   // the last component of name
+	parent  *os.Root // the folder that holds it
+	replace bool
+}
+
+// newOutput opens the folder that is to hold name.
+func newOutput(name string, opts Options) (*output, error) {
+	base := filepath.Base(name)
+	switch base {
+	case ".", "..", string(filepath.Separator):
+		return nil, hint.With(&fs.PathError{Op: "create", Path: name, Err: fs.ErrInvalid},
+			"give the output a name of its own")
+	}
+	parent, err := os.OpenRoot(filepath.Dir(filepath.Clean(name)))
+	if err != nil {
+		err = Explain("create", name, err)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = hint.With(err, "make the folder %s first", filepath.Dir(name))
+		}
+		return nil, err
+	}
+	return &output{name: name, base: base, parent: parent, replace: opts.Replace}, nil
+}
+
+func (o *output) partial() string { return o.base + partialSuffix }
+
+// beside returns the path of a name in the output's folder, for errors.
+func (o *output) beside(base string) string {
+	return filepath.Join(filepath.Dir(o.name), base)
+}
+
+// exists is the error for an output that is there already.
+func (o *output) exists() error {
+	return hint.With(fmt.Errorf("%s: %w", o.name, ErrExist), "use --force to replace it, or another name")
+}
+
+// check looks at what has the final name, which must not be a symlink and, if
+// it is there at all, must be what usable accepts and may be replaced. It
+// returns what is there, nil for nothing.
+func (o *output) check(want string, usable func(fs.FileMode) bool) (fs.FileInfo, error) {
+	fi, err := o.parent.Lstat(o.base)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, Explain("create", o.name, err)
+	case fi.Mode()&fs.ModeSymlink != 0:
+		return nil, hint.With(fmt.Errorf("%s: %w", o.name, ErrSymlink), "name the file that it points to")
+	case !usable(fi.Mode()):
+		return nil, fmt.Errorf("%s: %w: it is %s, want %s", o.name, ErrExist, kind(fi.Mode()), want)
+	}
+	return fi, nil
+}
+
+// syncParent makes the rename survive a crash.
+func (o *output) syncParent() error {
+	d, err := o.parent.Open(".")
+	if err != nil {
+		return Explain("sync the folder of", o.name, err)
+	}
+	defer d.Close()
+	return Explain("sync the folder of", o.name, syncFolder(d))
+}
+
+// kind says what a file that is in the way is.
+func kind(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a folder"
+	case m.IsRegular():
+		return "a file"
+	case m&fs.ModeSymlink != 0:
+		return "a symlink"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "a pipe or socket"
+}
