@@ -1,0 +1,46 @@
+package registrytest
+
+// Quirks are deviations that real registries have. The registry that has each
+// is named in brackets.
+type Quirks struct {
+	// RelativeLocation names uploads by path only. [distribution, relativeurls]
+	RelativeLocation bool
+	// Location, where it is set, makes the Location of an upload of the right
+	// one: to send it elsewhere.
+	Location func(string) string
+	// NoDigestHeader leaves Docker-Content-Digest out.
+	NoDigestHeader bool
+	// DigestHeader states this digest always.
+	DigestHeader string
+	// NoHead answers HEAD of a blob with this status. [Harbor: 401]
+	NoHead int
+	// NoManifestHead answers HEAD of a manifest with this status.
+	NoManifestHead int
+	// NoRanges answers a range with the whole.
+	NoRanges bool
+	// NoMount opens an upload instead of mounting. [any, without access]
+	NoMount bool
+	// MaxBody answers 413 to a larger PUT. [Quay, proxies]
+	MaxBody int64
+	// MaxPatch answers 416 to a larger PATCH. [GHCR: 4 MiB]
+	MaxPatch int64
+	// PatchStatus is the status of a PATCH, 0 is 202. [ECR: 201]
+	PatchStatus int
+	// StuckRange never moves the Range of an upload. [ECR]
+	StuckRange bool
+	// OneShot forgets an upload with the first request to it. [Artifact Registry]
+	OneShot bool
+	// QuayRange writes the Range of a status as "bytes=0-N", N one too large,
+	// without a Location. [Quay]
+	QuayRange bool
+	// NewLocation gives an upload a new address with every request; the old one
+	// is 416. [distribution: its state is in the address]
+	NewLocation bool
+	// NoStatus knows no GET of an upload.
+	NoStatus bool
+	// CDN redirects the GET of a blob to another port, with an address that is
+	// good for one request and refuses Authorization. [S3]
+	CDN bool
+	// AnyManifest stores manifests whose blobs are not there.
+	AnyManifest bool
+}

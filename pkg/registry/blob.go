@@ -1,0 +1,172 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/registry/remote/auth"
+
+	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+// Stat returns a blob's size, an error wrapping layout.ErrNotFound where the
+// registry has none. It asks with HEAD; where that is refused or says too
+// little, for the first byte.
+func (r *Repository) Stat(ctx context.Context, dgst digest.Digest) (int64, error) {
+	if err := checkDigest(dgst); err != nil {
+		return 0, fmt.Errorf("blob: %w: %w", err, layout.ErrFormat)
+	}
+	u, err := r.url(ctx, "blobs/"+dgst.String())
+	if err != nil {
+		return 0, err
+	}
+	ctx = r.pull(ctx)
+	resp, err := r.ask(ctx, http.MethodHead, u, nil)
+	if err != nil {
+		return 0, fmt.Errorf("blob %s: %w", dgst, err)
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusNotFound:
+		return 0, fmt.Errorf("blob %s: %w", dgst, answerError(resp))
+	case resp.StatusCode == http.StatusOK && resp.ContentLength >= 0:
+		if got := resp.Header.Get(digestHeader); got != "" && got != dgst.String() {
+			return 0, fmt.Errorf("blob: got the digest %q, want %s: %w", got, dgst, layout.ErrDigest)
+		}
+		return resp.ContentLength, nil
+	}
+	size, err := r.statByRange(ctx, u)
+	if err != nil {
+		return 0, fmt.Errorf("blob %s: %w", dgst, err)
+	}
+	return size, nil
+}
+
+// statByRange learns a blob's size from a request for its first byte.
+func (r *Repository) statByRange(ctx context.Context, u *url.URL) (int64, error) {
+	resp, err := r.ask(ctx, http.MethodGet, u, http.Header{"Range": {"bytes=0-0"}})
+	if err != nil {
+		return 0, err
+	}
+	switch resp.StatusCode {
+	case http.StatusOK:
+		resp.Body.Close()
+		if resp.ContentLength >= 0 {
+			return resp.ContentLength, nil
+		}
+	case http.StatusPartialContent, http.StatusRequestedRangeNotSatisfiable:
+		resp.Body.Close()
+		_, total, _ := strings.Cut(resp.Header.Get("Content-Range"), "/")
+		if n, err := strconv.ParseInt(total, 10, 64); err == nil && n >= 0 {
+			return n, nil
+		}
+	default:
+		return 0, answerError(resp)
+	}
+	return 0, fmt.Errorf("%s does not say how large it is: %w", r.host.host, layout.ErrFormat)
+}
+
+// Mount makes a blob of another repository of the same registry appear here.
+// It returns false where the registry would not; an upload that it opened
+// instead is what Push of that blob goes into.
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#mounting-a-blob-from-another-repository
+func (r *Repository) Mount(ctx context.Context, desc ocispec.Descriptor, from layout.Origin) (bool, error) {
+	if apiHost(from.Registry) != r.host.host || from.Repository == r.name.Repository {
+		return false, nil
+	}
+	if CheckName(from.Registry, from.Repository) != nil || checkDigest(desc.Digest) != nil {
+		return false, nil
+	}
+	u, err := r.url(ctx, "blobs/uploads/")
+	if err != nil {
+		return false, err
+	}
+	u.RawQuery = url.Values{"mount": {desc.Digest.String()}, "from": {from.Repository}}.Encode()
+	source := r.name
+	source.Repository = from.Repository
+	scoped := auth.AppendRepositoryScope(r.push(ctx), source, auth.ActionPull)
+	resp, err := r.ask(scoped, http.MethodPost, u, nil)
+	if err != nil {
+		if isAnswer(err) {
+			return false, nil // the token server's no is the registry's
+		}
+		return false, err
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusCreated:
+		return true, nil
+	case http.StatusAccepted:
+		if location, err := r.location(resp, u); err == nil {
+			r.keepSession(ctx, desc.Digest, location)
+		}
+	}
+	return false, nil
+}
+
+// OpenRange opens n bytes of a blob from offset off; n < 0 means to the end.
+// It survives what may pass, and verifies nothing. Each request goes to the
+// registry itself: the address that it redirects to may expire.
+func (r *Repository) OpenRange(ctx context.Context, desc ocispec.Descriptor, off, n int64) (io.ReadCloser, error) {
+	if err := checkDigest(desc.Digest); err != nil {
+		return nil, fmt.Errorf("blob: %w: %w", err, layout.ErrFormat)
+	}
+	u, err := r.url(ctx, "blobs/"+desc.Digest.String())
+	if err != nil {
+		return nil, err
+	}
+	g := &httprange.Getter{
+		Do:            r.getBlob,
+		Policy:        r.client.opts.Policy,
+		CheckResponse: answerError,
+		Transient:     func(err error) bool { return transient(ctx, err, r.host.reached.Load()) },
+	}
+	body, err := g.Open(r.pull(ctx), func(ctx context.Context) (*http.Request, error) {
+		return http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	}, off, n, desc.Size)
+	if err != nil {
+		return nil, blobError(err)
+	}
+	return blobReader{body}, nil
+}
+
+func (r *Repository) getBlob(req *http.Request) (*http.Response, error) {
+	resp, err := r.blob.Do(req)
+	if err != nil {
+		return nil, requestError(r.host.host, err)
+	}
+	r.host.reached.Store(true)
+	return resp, nil
+}
+
+// blobReader is a body whose errors are this package's.
+type blobReader struct{ *httprange.Body }
+
+func (b blobReader) Read(p []byte) (int, error) {
+	n, err := b.Body.Read(p)
+	return n, blobError(err)
+}
+
+// blobError makes a blob of another size than was promised what it is.
+func blobError(err error) error {
+	if errors.Is(err, httprange.ErrAnswer) {
+		return fmt.Errorf("%w: %w", err, layout.ErrDigest)
+	}
+	return err
+}
+
+// isAnswer reports whether err is what a registry or its token server said.
+func isAnswer(err error) bool {
+	var answer *Error
+	var login *loginError
+	return errors.As(err, &answer) || errors.As(err, &login)
+}

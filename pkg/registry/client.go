@@ -1,0 +1,147 @@
+package registry
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Client reaches registries. It keeps connections, and what it has learnt of
+// each host. It may be used by many goroutines at once.
+type Client struct {
+	opts Options
+	// meta and blob are the transports; meta repeats what failed and may pass.
+	meta, blob http.RoundTripper
+
+	mu    sync.Mutex
+	hosts map[string]*endpoint
+}
+
+// NewClient makes a client. It fails where a file of certificates that opts
+// names can't be read.
+func NewClient(opts Options) (*Client, error) {
+	meta, blob, err := opts.transports()
+	if err != nil {
+		return nil, err
+	}
+	return &Client{opts: opts, meta: meta, blob: blob, hosts: make(map[string]*endpoint)}, nil
+}
+
+// Close closes the connections that nobody uses.
+func (c *Client) Close() {
+	for _, rt := range []http.RoundTripper{c.meta, c.blob} {
+		if t, ok := rt.(interface{ CloseIdleConnections() }); ok {
+			t.CloseIdleConnections()
+		}
+	}
+}
+
+// endpoint is one host and what is known of it.
+type endpoint struct {
+	host    string      // of the API, with the port where there is one
+	reached atomic.Bool // it has answered something
+
+	mu     sync.Mutex
+	scheme string // "" until it is known
+}
+
+func (c *Client) endpoint(host string) *endpoint {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.hosts[host]
+	if e == nil {
+		e = &endpoint{host: host}
+		switch {
+		case c.opts.PlainHTTP:
+			e.scheme = "http"
+		case !isLoopback(host):
+			e.scheme = "https"
+		}
+		c.hosts[host] = e
+	}
+	return e
+}
+
+// known returns the scheme as far as it is known, without asking.
+func (e *endpoint) known() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.scheme == "" {
+		return "https"
+	}
+	return e.scheme
+}
+
+// reach returns the scheme that e speaks. Only of a loopback host that is not
+// known already: it is asked with TLS, and where no TLS server answers, without.
+// The question carries no credentials, and its answer is remembered.
+func (c *Client) reach(ctx context.Context, e *endpoint) (string, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.scheme != "" {
+		return e.scheme, nil
+	}
+	err := c.knock(ctx, "https://"+e.host+"/v2/")
+	if err == nil {
+		e.scheme = "https"
+		return e.scheme, nil
+	}
+	if ctx.Err() != nil || wasTLS(err) {
+		return "", requestError(e.host, err)
+	}
+	if c.knock(ctx, "http://"+e.host+"/v2/") != nil {
+		return "", requestError(e.host, err)
+	}
+	e.scheme = "http"
+	return e.scheme, nil
+}
+
+// knock reports whether anything answers at url.
+func (c *Client) knock(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.stall())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("User-Agent", c.opts.userAgent())
+	resp, err := c.meta.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	_, _ = io.CopyN(io.Discard, resp.Body, maxErrorBytes) // so that the connection is used again
+	return resp.Body.Close()
+}
+
+// wasTLS reports whether err comes from a server that does speak TLS: its
+// certificate was refused, or it refused ours.
+func wasTLS(err error) bool {
+	var (
+		verify  *tls.CertificateVerificationError
+		unknown x509.UnknownAuthorityError
+		op      *net.OpError
+	)
+	return errors.As(err, &verify) || errors.As(err, &unknown) || errors.As(err, &op) && op.Op == "remote error"
+}
+
+// isLoopback reports whether host, with a port or without, is this machine.
+func isLoopback(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.Trim(name, "[]")
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(name)
+	return err == nil && addr.Unmap().IsLoopback()
+}

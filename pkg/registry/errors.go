@@ -1,0 +1,160 @@
+package registry
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+// The ways in which a registry says no.
+var (
+	// ErrUnauthorized: the registry wants credentials, or other ones.
+	ErrUnauthorized = errors.New("not logged in")
+	// ErrDenied: the registry knows who asks, and refuses.
+	ErrDenied = errors.New("not allowed")
+	// ErrCredentials: credentials could not be read, stored or removed.
+	ErrCredentials = errors.New("credentials are not available")
+	// ErrUnsafe: an answer that would send bytes or credentials where they don't
+	// belong.
+	ErrUnsafe = errors.New("unsafe answer of the registry")
+)
+
+// maxErrorBytes is how much of an error's body is read.
+const maxErrorBytes = 8 << 10
+
+// Error is an answer of a registry, or of its token server, that is not the one
+// that was wanted. It wraps the kind that the status stands for:
+// [ErrUnauthorized], [ErrDenied], layout.ErrNotFound, layout.ErrLimit for 413,
+// layout.ErrDigest for a digest that the registry refused.
+type Error struct {
+	// Host is who answered.
+	Host string
+	// Status is the HTTP status.
+	Status int
+	// Code is the first code of the distribution specification in the answer,
+	// such as "DENIED"; "" where there was none.
+	// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#error-codes
+	Code string
+	// Message is what the answer says for people, as one printable line of at
+	// most 200 characters.
+	Message string
+}
+
+// Error returns who answered what, the registry's own words in quotes.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("%s answered %d", e.Host, e.Status)
+	if name := http.StatusText(e.Status); name != "" {
+		text += " " + name
+	}
+	if e.Message != "" {
+		text += fmt.Sprintf(": %q", e.Message)
+	}
+	return text
+}
+
+// Unwrap returns the kind of the error, nil for one that has none.
+func (e *Error) Unwrap() error {
+	switch {
+	case e.Code == errcode.ErrorCodeDigestInvalid:
+		return layout.ErrDigest
+	case e.Status == http.StatusUnauthorized:
+		return ErrUnauthorized
+	case e.Status == http.StatusForbidden:
+		return ErrDenied
+	case e.Status == http.StatusNotFound:
+		return layout.ErrNotFound
+	case e.Status == http.StatusRequestEntityTooLarge:
+		return layout.ErrLimit
+	}
+	return nil
+}
+
+// answerError reads what resp says, and closes its body.
+func answerError(resp *http.Response) error {
+	defer resp.Body.Close()
+	e := &Error{Status: resp.StatusCode}
+	if resp.Request != nil {
+		e.Host = resp.Request.URL.Host
+	}
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBytes)) // what was read is shown
+	e.Code, e.Message = readMessage(b, resp.Header.Get("Content-Type"))
+	if e.Status == http.StatusBadRequest && speaksTLS(b) {
+		return hint.With(e, "%s speaks TLS: leave out --plain-http", e.Host)
+	}
+	return advise(e)
+}
+
+// readMessage finds the words for people in an error's body: those of the
+// distribution specification, of a token server, or plain text.
+func readMessage(b []byte, contentType string) (code, message string) {
+	var body struct {
+		Errors []struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		} `json:"errors"`
+		Error   any `json:"error"`
+		Message any `json:"message"`
+		Details any `json:"details"`
+	}
+	if err := json.Unmarshal(b, &body); err != nil {
+		if strings.HasPrefix(contentType, "text/plain") {
+			return "", httprange.Printable(string(b))
+		}
+		return "", ""
+	}
+	var words []string
+	for _, e := range body.Errors {
+		if code == "" {
+			code = httprange.Printable(e.Code)
+		}
+		words = append(words, inWords(e.Code, e.Message))
+	}
+	for _, v := range []any{body.Error, body.Message, body.Details} {
+		if s, ok := v.(string); ok && len(words) == 0 {
+			words = append(words, s)
+		}
+	}
+	return code, httprange.Printable(strings.Join(words, "; "))
+}
+
+// inWords joins a code of the distribution specification and its message.
+func inWords(code, words string) string {
+	text := strings.ToLower(strings.ReplaceAll(code, "_", " "))
+	if words == "" {
+		return text
+	}
+	return text + ": " + words
+}
+
+// advise adds to an answer what its reader can do about it.
+func advise(e *Error) error {
+	host := userHost(e.Host)
+	switch {
+	case e.Status == http.StatusUnauthorized:
+		return hint.With(e, "carton-oci login %s", host)
+	case e.Status == http.StatusForbidden:
+		return hint.With(e, "the account may not do this; another one: carton-oci login %s", host)
+	case e.Status == http.StatusProxyAuthRequired:
+		return hint.With(e, "write the proxy's user and password into HTTPS_PROXY")
+	case e.Code == errcode.ErrorCodeNameUnknown:
+		return hint.With(e, "some registries want a repository to be created before the first push")
+	case e.Status == http.StatusRequestEntityTooLarge:
+		return hint.With(e, "the registry, or a proxy before it, limits the size of an upload")
+	}
+	return e
+}
+
+// speaksTLS recognises what TLS servers say to plain HTTP: Go's, nginx', Apache's.
+func speaksTLS(body []byte) bool {
+	m := strings.ToLower(string(body))
+	return strings.Contains(m, "http request") && strings.Contains(m, "https")
+}

@@ -1,0 +1,156 @@
+package registry
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/httprange"
+)
+
+// requestError turns what a client's Do returned for host into an error of
+// this package: a token server's answer into an [*Error], and everything else
+// into one line without queries and user info, with the hint that fits.
+func requestError(host string, err error) error {
+	var (
+		answer *errcode.ErrorResponse
+		creds  *credentialError
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &creds):
+		return creds
+	case errors.As(err, &answer):
+		return fromORAS(answer)
+	case errors.Is(err, auth.ErrBasicCredentialNotFound):
+		return hint.With(&loginError{host}, "carton-oci login %s", userHost(host))
+	}
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = fmt.Errorf("%s: %w", host, request.Err)
+	}
+	return adviseNetwork(redact(err))
+}
+
+// loginError: the registry asked for a user name and a password, and there is
+// none.
+type loginError struct{ host string }
+
+func (e *loginError) Error() string { return e.host + " wants a user name and a password" }
+func (*loginError) Unwrap() error   { return ErrUnauthorized }
+
+// fromORAS gives an answer that oras-go has read the form of ours.
+func fromORAS(answer *errcode.ErrorResponse) error {
+	e := &Error{Status: answer.StatusCode}
+	if answer.URL != nil {
+		e.Host = answer.URL.Host
+	}
+	var words []string
+	for _, item := range answer.Errors {
+		if e.Code == "" {
+			e.Code = httprange.Printable(item.Code)
+		}
+		words = append(words, inWords(item.Code, item.Message))
+	}
+	e.Message = httprange.Printable(strings.Join(words, "; "))
+	return advise(e)
+}
+
+// redacted is an error with a text that is fit to be shown.
+type redacted struct {
+	text string
+	err  error
+}
+
+func (e *redacted) Error() string { return e.text }
+func (e *redacted) Unwrap() error { return e.err }
+
+var (
+	// A query may be a presigned URL's signature or an upload's state.
+	queryRE = regexp.MustCompile(`(https?://[^\s"?]*)\?[^\s"]*`)
+	userRE  = regexp.MustCompile(`(https?://)[^\s"/@?]*@`)
+)
+
+// redact takes queries and user info out of the text of err, and what could
+// move a terminal's cursor.
+func redact(err error) error {
+	text := queryRE.ReplaceAllString(err.Error(), "$1?…")
+	text = userRE.ReplaceAllString(text, "$1")
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+	if text == err.Error() {
+		return err
+	}
+	return &redacted{text: text, err: err}
+}
+
+// adviseNetwork adds what can be done about a connection that did not come
+// about.
+func adviseNetwork(err error) error {
+	var (
+		unknown x509.UnknownAuthorityError
+		invalid x509.CertificateInvalidError
+		name    x509.HostnameError
+		record  tls.RecordHeaderError
+		dns     *net.DNSError
+	)
+	switch {
+	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
+		return hint.With(err, "the registry speaks no TLS; if that is meant to be so: --plain-http")
+	case errors.As(err, &unknown):
+		return hint.With(err, "name the registry's own authority with --ca-file, or use --insecure to trust any certificate")
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return hint.With(err, "the certificate is out of date, or this machine's clock is wrong")
+	case errors.As(err, &name):
+		return hint.With(err, "the certificate is another host's; check the registry's name")
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return hint.With(err, "check the registry's name, and HTTPS_PROXY where there is a proxy")
+	case strings.Contains(err.Error(), http.StatusText(http.StatusProxyAuthRequired)):
+		return hint.With(err, "write the proxy's user and password into HTTPS_PROXY")
+	}
+	return err
+}
+
+// transient reports whether an error of a request may pass. reached says that
+// the host has answered before: one that never did and refuses the connection
+// is more likely misspelt than restarting.
+func transient(ctx context.Context, err error, reached bool) bool {
+	var (
+		answer *Error
+		creds  *credentialError
+		login  *loginError
+	)
+	switch {
+	case err == nil, ctx.Err() != nil:
+		return false
+	case errors.As(err, &answer):
+		return httprange.Policy{}.Retryable(answer.Status)
+	case errors.As(err, &creds), errors.As(err, &login), errors.Is(err, ErrUnsafe):
+		return false
+	case errors.Is(err, syscall.ECONNREFUSED) && !reached:
+		return false
+	}
+	return errors.Is(err, errStalled) || httprange.Transient(err)
+}
+
+// unsafe makes an ErrUnsafe.
+func unsafe(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrUnsafe, fmt.Sprintf(format, args...))
+}

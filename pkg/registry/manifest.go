@@ -1,0 +1,232 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/registry/remote"
+
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+const digestHeader = "Docker-Content-Digest"
+
+// manifestTypes are what a registry is asked for. Indexes and Docker's are
+// among them, so that who reads can say what was found.
+var manifestTypes = []string{
+	ocispec.MediaTypeImageManifest,
+	ocispec.MediaTypeImageIndex,
+	"application/vnd.docker.distribution.manifest.v2+json",
+	"application/vnd.docker.distribution.manifest.list.v2+json",
+	"application/vnd.oci.artifact.manifest.v1+json",
+}
+
+// Resolve returns what a tag or digest points to. It asks with HEAD, and with
+// GET where a registry's answer to HEAD says too little. What it returns for
+// an index or any other kind of manifest is returned as it is.
+func (r *Repository) Resolve(ctx context.Context, reference string) (ocispec.Descriptor, error) {
+	want := digest.Digest("")
+	if !tagRE.MatchString(reference) {
+		want = digest.Digest(reference)
+		if err := checkDigest(want); err != nil {
+			return ocispec.Descriptor{}, badReference(reference, "want a tag or a digest")
+		}
+	}
+	u, err := r.url(ctx, "manifests/"+reference)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	resp, err := r.ask(r.pull(ctx), http.MethodHead, u, http.Header{"Accept": manifestTypes})
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	if resp.StatusCode == http.StatusNotFound {
+		return ocispec.Descriptor{}, fmt.Errorf("%s: %w", reference, answerError(resp))
+	}
+	desc, ok, err := describe(resp, want)
+	resp.Body.Close()
+	if err != nil || ok {
+		return desc, err
+	}
+	desc, _, err = r.getManifest(ctx, u, want, manifestTypes)
+	return desc, err
+}
+
+// describe reads what the headers of an answer to HEAD say, false where that is
+// not enough.
+func describe(resp *http.Response, want digest.Digest) (ocispec.Descriptor, bool, error) {
+	desc := ocispec.Descriptor{Digest: digest.Digest(resp.Header.Get(digestHeader)), Size: resp.ContentLength}
+	desc.MediaType, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if resp.StatusCode != http.StatusOK {
+		return desc, false, nil
+	}
+	if desc.Digest != "" && want != "" && desc.Digest != want {
+		return desc, false, fmt.Errorf("manifest: got the digest %q, want %s: %w", desc.Digest, want, layout.ErrDigest)
+	}
+	if desc.Size > layout.MaxManifestBytes {
+		return desc, false, fmt.Errorf("manifest: got %d bytes, want at most %d: %w", desc.Size, layout.MaxManifestBytes, layout.ErrLimit)
+	}
+	if desc.Digest == "" {
+		desc.Digest = want
+	}
+	return desc, isManifestType(desc.MediaType) && desc.Size > 0 && checkDigest(desc.Digest) == nil, nil
+}
+
+func isManifestType(mediaType string) bool {
+	for _, t := range manifestTypes {
+		if t == mediaType {
+			return true
+		}
+	}
+	return false
+}
+
+// FetchManifest returns an image manifest's bytes, of the digest and size that
+// desc says, else an error wrapping layout.ErrDigest.
+func (r *Repository) FetchManifest(ctx context.Context, desc ocispec.Descriptor) ([]byte, error) {
+	if err := checkDigest(desc.Digest); err != nil {
+		return nil, fmt.Errorf("manifest: %w: %w", err, layout.ErrFormat)
+	}
+	if desc.Size > layout.MaxManifestBytes {
+		return nil, fmt.Errorf("manifest: got %d bytes, want at most %d: %w", desc.Size, layout.MaxManifestBytes, layout.ErrLimit)
+	}
+	u, err := r.url(ctx, "manifests/"+desc.Digest.String())
+	if err != nil {
+		return nil, err
+	}
+	accept := manifestTypes
+	if desc.MediaType != "" {
+		accept = append([]string{desc.MediaType}, manifestTypes...)
+	}
+	got, b, err := r.getManifest(ctx, u, desc.Digest, accept)
+	if err != nil {
+		return nil, err
+	}
+	if got.Size != desc.Size {
+		return nil, fmt.Errorf("manifest %s: got %d bytes, want %d: %w", desc.Digest, got.Size, desc.Size, layout.ErrDigest)
+	}
+	return b, nil
+}
+
+// getManifest fetches a manifest, and checks what it knows: want, where it is
+// set, and the digest that the registry itself states.
+func (r *Repository) getManifest(ctx context.Context, u *url.URL, want digest.Digest, accept []string) (ocispec.Descriptor, []byte, error) {
+	resp, b, err := r.get(r.pull(ctx), u, http.Header{"Accept": accept}, layout.MaxManifestBytes)
+	if err != nil {
+		return ocispec.Descriptor{}, nil, fmt.Errorf("manifest: %w", err)
+	}
+	desc := ocispec.Descriptor{Digest: digest.FromBytes(b), Size: int64(len(b))}
+	if want == "" {
+		want = digest.Digest(resp.Header.Get(digestHeader))
+	}
+	if want != "" && want != desc.Digest {
+		return desc, nil, fmt.Errorf("manifest: got %s, want %q: %w", desc.Digest, want.String(), layout.ErrDigest)
+	}
+	desc.MediaType, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if !isManifestType(desc.MediaType) {
+		// Some registries and every plain file server call it JSON or text.
+		var body struct {
+			MediaType string `json:"mediaType"`
+		}
+		if json.Unmarshal(b, &body) == nil && body.MediaType != "" {
+			desc.MediaType = body.MediaType
+		}
+	}
+	return desc, b, nil
+}
+
+// get reads a whole answer of at most limit bytes, again where it broke off.
+func (r *Repository) get(ctx context.Context, u *url.URL, header http.Header, limit int64) (*http.Response, []byte, error) {
+	policy := r.client.opts.Policy
+	for failures := 1; ; failures++ {
+		resp, err := r.ask(ctx, http.MethodGet, u, header)
+		if err != nil {
+			return nil, nil, err
+		}
+		if resp.StatusCode != http.StatusOK {
+			return nil, nil, answerError(resp)
+		}
+		b, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+		resp.Body.Close()
+		switch {
+		case err == nil && int64(len(b)) > limit:
+			return nil, nil, fmt.Errorf("got over %d bytes: %w", limit, layout.ErrLimit)
+		case err == nil:
+			return resp, b, nil
+		case policy.Exhausted(failures) || ctx.Err() != nil:
+			return nil, nil, requestError(r.host.host, err)
+		}
+		delay, err := policy.Delay(failures, nil)
+		if err == nil {
+			err = policy.Sleep(ctx, delay)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// PutManifest stores an image manifest under its tags: by tag where there is
+// one, else by digest first. Where it has a subject and the registry keeps no
+// list of referrers, the list is kept as the specification says.
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-manifests-with-subject
+func (r *Repository) PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, tags ...string) error {
+	if err := checkDigest(desc.Digest); err != nil {
+		return fmt.Errorf("manifest: %w: %w", err, layout.ErrFormat)
+	}
+	if got := digest.FromBytes(content); got != desc.Digest || desc.Size != int64(len(content)) {
+		return fmt.Errorf("manifest: got %s (%d bytes), want %s (%d bytes): %w", got, len(content), desc.Digest, desc.Size, layout.ErrDigest)
+	}
+	repo, err := r.oras(ctx)
+	if err != nil {
+		return err
+	}
+	names := tags
+	if len(tags) != 1 {
+		names = append([]string{desc.Digest.String()}, tags...)
+	}
+	for _, name := range names {
+		if name != desc.Digest.String() && !tagRE.MatchString(name) {
+			return badReference(name, "want a tag")
+		}
+		err := repo.PushReference(ctx, desc, bytes.NewReader(content), name)
+		if err != nil {
+			return fmt.Errorf("manifest %s: %w", name, r.manifestError(err))
+		}
+	}
+	return nil
+}
+
+// manifestError tells a digest that the registry states wrongly from the rest.
+func (r *Repository) manifestError(err error) error {
+	if ctxErr := errors.Unwrap(err); ctxErr == nil {
+		// oras-go has no error of its own for it.
+		if bytes.Contains([]byte(err.Error()), []byte(digestHeader)) {
+			return fmt.Errorf("%w: %w", redact(err), layout.ErrDigest)
+		}
+	}
+	return requestError(r.host.host, err)
+}
+
+// oras returns oras-go's client of the repository.
+func (r *Repository) oras(ctx context.Context) (*remote.Repository, error) {
+	scheme, err := r.client.reach(ctx, r.host)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.remote == nil {
+		r.remote = &remote.Repository{Client: r.meta, Reference: r.name, PlainHTTP: scheme == "http", MaxMetadataBytes: layout.MaxManifestBytes}
+	}
+	return r.remote, nil
+}

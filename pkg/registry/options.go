@@ -1,0 +1,146 @@
+package registry
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"oras.land/oras-go/v2/registry/remote/auth"
+
+	"github.com/carton-oci/carton-oci/internal/httprange"
+)
+
+// Policy says how long and how often to try; its zero value is the default.
+type Policy = httprange.Policy
+
+// Options say how registries are reached. The zero value is anonymous access
+// over TLS, as the environment's proxy variables say.
+type Options struct {
+	// HTTPClient, where it is set, gives the transport for everything, in place
+	// of the two that this package makes; Proxy, CAFile, CertFile, KeyFile and
+	// Insecure are then its own business. Its Timeout covers metadata only: a
+	// blob takes as long as it takes.
+	HTTPClient *http.Client
+	// Credential finds the credentials of a host; nil is anonymous.
+	// [Credentials.Credential] is the one that reads Docker's files.
+	Credential auth.CredentialFunc
+	// PlainHTTP reaches registries without TLS. Without it a loopback host is
+	// tried with TLS first, then without, and any other with TLS only.
+	PlainHTTP bool
+	// Insecure trusts any certificate.
+	Insecure bool
+	// CAFile is a PEM file of authorities to trust besides the system's.
+	CAFile string
+	// CertFile and KeyFile are PEM files of the client's certificate. CertFile
+	// alone may hold both.
+	CertFile, KeyFile string
+	// UserAgent is how the client calls itself; "" is "carton-oci".
+	UserAgent string
+	// Policy says how long and how often to try.
+	Policy Policy
+	// Wrap, where it is set, is put around each transport: to log, to count.
+	Wrap func(http.RoundTripper) http.RoundTripper
+}
+
+const (
+	dialTimeout  = 30 * time.Second
+	tlsTimeout   = 15 * time.Second
+	idleTimeout  = 90 * time.Second
+	idlePerHost  = 64        // connections kept; more parallel transfers than anybody asks for
+	socketBuffer = 256 << 10 // bytes read or written at once; 4 KiB is Go's default, and slow
+)
+
+func (o Options) userAgent() string {
+	if o.UserAgent == "" {
+		return "carton-oci"
+	}
+	return o.UserAgent
+}
+
+// stall returns how long a server may send or take nothing.
+func (o Options) stall() time.Duration {
+	if o.Policy.Stall > 0 {
+		return o.Policy.Stall
+	}
+	return 30 * time.Second // as httprange has it
+}
+
+// transports makes the transport for metadata and the one for blobs. Blobs get
+// a connection each: streams of one HTTP/2 connection share its window, and on
+// a line with 50 ms of latency that costs three quarters of the speed.
+func (o Options) transports() (meta, blob http.RoundTripper, err error) {
+	wrap := o.Wrap
+	if wrap == nil {
+		wrap = func(rt http.RoundTripper) http.RoundTripper { return rt }
+	}
+	if o.HTTPClient != nil {
+		rt := o.HTTPClient.Transport
+		if rt == nil {
+			rt = http.DefaultTransport
+		}
+		rt = wrap(rt)
+		return rt, rt, nil
+	}
+	conf, err := o.tlsConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	m, b := newTransport(conf), newTransport(conf.Clone())
+	m.ForceAttemptHTTP2 = true
+	m.ResponseHeaderTimeout = o.stall()
+	b.Protocols = new(http.Protocols)
+	b.Protocols.SetHTTP1(true)
+	b.ReadBufferSize, b.WriteBufferSize = socketBuffer, socketBuffer
+	return wrap(m), wrap(b), nil
+}
+
+func newTransport(conf *tls.Config) *http.Transport {
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout}
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         dialer.DialContext,
+		TLSClientConfig:     conf,
+		TLSHandshakeTimeout: tlsTimeout,
+		MaxIdleConnsPerHost: idlePerHost,
+		IdleConnTimeout:     idleTimeout,
+		DisableCompression:  true, // a blob is the bytes that its digest is of
+	}
+}
+
+func (o Options) tlsConfig() (*tls.Config, error) {
+	conf := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure} //nolint:gosec // only where the user asks for it
+	if o.CAFile != "" {
+		pem, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read authorities: %w", err)
+		}
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("read authorities: %s: got no certificate, want PEM", o.CAFile)
+		}
+		conf.RootCAs = pool
+	}
+	if o.CertFile == "" && o.KeyFile == "" {
+		return conf, nil
+	}
+	cert, key := o.CertFile, o.KeyFile
+	if cert == "" {
+		return nil, fmt.Errorf("read client certificate: got the key file %s and no certificate file", key)
+	}
+	if key == "" {
+		key = cert
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("read client certificate %s: %w", cert, err)
+	}
+	conf.Certificates = []tls.Certificate{pair}
+	return conf, nil
+}

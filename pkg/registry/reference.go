@@ -1,0 +1,209 @@
+package registry
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	"oras.land/oras-go/v2/errdef"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+)
+
+// ErrReference: a string that is no reference to a registry. It is oras-go's,
+// so that code around either library tests for one error.
+var ErrReference = errdef.ErrInvalidReference
+
+// maxNameBytes is the longest host and repository together, with the slash
+// between: what most clients accept.
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pulling-manifests
+const maxNameBytes = 255
+
+// Docker Hub is the one registry whose API is not where its name says, and
+// where a repository of one component lies in a folder that nobody writes.
+const (
+	hubName    = "docker.io"
+	hubAlias   = "index.docker.io"
+	hubAPI     = "registry-1.docker.io"
+	hubFolder  = "library/"
+	hubAccount = "https://index.docker.io/v1/" // the key of its credentials
+)
+
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pulling-manifests
+var (
+	repositoryRE = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+	tagRE        = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
+	digestRE     = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	labelRE      = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+)
+
+// Reference names what a registry keeps. Registry and Repository are always
+// set. Tag and Digest may both be: then the digest says which content, and the
+// tag only what it was called.
+type Reference struct {
+	// Registry is the host, in lower case, with the port where there is one. It
+	// is "docker.io" for every name of Docker Hub.
+	Registry string
+	// Repository is the name within the registry, "library/…" for a single name
+	// of Docker Hub.
+	Repository string
+	// Tag is the tag, "" where there is none.
+	Tag string
+	// Digest pins the content, "" where nothing does.
+	Digest digest.Digest
+}
+
+// ParseReference reads "host/repository", followed by ":tag", "@sha256:…" or
+// both. There is no default registry: the host is "localhost", holds a dot or
+// a colon, or is an IPv6 address in brackets. An error wraps [ErrReference].
+func ParseReference(s string) (Reference, error) {
+	if scheme, rest, ok := strings.Cut(s, "://"); ok {
+		return Reference{}, hint.With(badReference(s, "begins with %q", scheme+"://"), "write %s", rest)
+	}
+	host, rest, ok := strings.Cut(s, "/")
+	if !ok || !namesHost(host) {
+		return Reference{}, hint.With(badReference(s, "names no registry"),
+			"write HOST/REPOSITORY:TAG, for example docker.io/org/model:1")
+	}
+	ref := Reference{Registry: strings.ToLower(host)}
+	rest, dgst, pinned := strings.Cut(rest, "@")
+	name, tag, tagged := strings.Cut(rest, ":")
+	ref.Repository, ref.Tag = name, tag
+	if ref.Registry == hubAPI || ref.Registry == hubAlias {
+		ref.Registry = hubName
+	}
+	if ref.Registry == hubName && !strings.Contains(name, "/") {
+		ref.Repository = hubFolder + name
+	}
+	if err := CheckName(ref.Registry, ref.Repository); err != nil {
+		return Reference{}, err
+	}
+	if tagged && !tagRE.MatchString(tag) {
+		return Reference{}, badReference(s, "got the tag %q, want at most 128 letters, digits and ._-", tag)
+	}
+	if pinned {
+		if err := checkDigest(digest.Digest(dgst)); err != nil {
+			return Reference{}, badReference(s, "%v", err)
+		}
+		ref.Digest = digest.Digest(dgst)
+	}
+	return ref, nil
+}
+
+// CheckName judges the names of a registry and of a repository in it. An error
+// wraps [ErrReference].
+func CheckName(registry, repository string) error {
+	if err := checkHost(registry); err != nil {
+		return badReference(registry, "%v", err)
+	}
+	if !repositoryRE.MatchString(repository) {
+		err := badReference(repository, "want a repository of lower-case letters and digits, with single ._-/ between")
+		if lower := strings.ToLower(repository); repositoryRE.MatchString(lower) {
+			err = hint.With(err, "registries know lower case only: write %s/%s", registry, lower)
+		}
+		return err
+	}
+	if n := len(registry) + 1 + len(repository); n > maxNameBytes {
+		return badReference(registry+"/…", "got a name of %d bytes, want at most %d", n, maxNameBytes)
+	}
+	return nil
+}
+
+// Name returns "host/repository".
+func (r Reference) Name() string { return r.Registry + "/" + r.Repository }
+
+// String returns the reference as [ParseReference] reads it.
+func (r Reference) String() string {
+	s := r.Name()
+	if r.Tag != "" {
+		s += ":" + r.Tag
+	}
+	if r.Digest != "" {
+		s += "@" + r.Digest.String()
+	}
+	return s
+}
+
+// Target returns what to ask the repository for: the digest where there is
+// one, else the tag, else "".
+func (r Reference) Target() string {
+	if r.Digest != "" {
+		return r.Digest.String()
+	}
+	return r.Tag
+}
+
+func badReference(s, format string, args ...any) error {
+	return fmt.Errorf("%w %q: %s", ErrReference, s, fmt.Sprintf(format, args...))
+}
+
+// checkDigest accepts sha256 in lower-case hex and nothing else.
+func checkDigest(d digest.Digest) error {
+	if !digestRE.MatchString(string(d)) {
+		return fmt.Errorf("got the digest %q, want sha256: and 64 lower-case hex digits", string(d))
+	}
+	return nil
+}
+
+// namesHost reports whether the part of a reference before its first slash is
+// meant as a host.
+func namesHost(s string) bool {
+	return strings.EqualFold(s, "localhost") || strings.ContainsAny(s, ".:")
+}
+
+// checkHost accepts a DNS name, an IPv4 address or a bracketed IPv6 address,
+// with a port or without.
+func checkHost(host string) error {
+	name, port := host, ""
+	if strings.HasPrefix(host, "[") {
+		end := strings.IndexByte(host, ']')
+		if end < 0 {
+			return fmt.Errorf("want a bracket behind the IPv6 address")
+		}
+		addr, err := netip.ParseAddr(host[1:end])
+		if err != nil || !addr.Is6() || addr.Zone() != "" {
+			return fmt.Errorf("want an IPv6 address in brackets")
+		}
+		name, port = "", host[end+1:]
+		if port != "" && port[0] != ':' {
+			return fmt.Errorf("want a port behind the IPv6 address")
+		}
+	} else if i := strings.IndexByte(host, ':'); i >= 0 {
+		name, port = host[:i], host[i:]
+	}
+	if port != "" {
+		n, err := strconv.ParseUint(port[1:], 10, 16)
+		if err != nil || n == 0 || port[1] == '+' {
+			return fmt.Errorf("want a port between 1 and 65535")
+		}
+	}
+	if name == "" && strings.HasPrefix(host, "[") {
+		return nil
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if len(label) > 63 || !labelRE.MatchString(strings.ToLower(label)) {
+			return fmt.Errorf("want a host name or address")
+		}
+	}
+	return nil
+}
+
+// apiHost returns the host that serves a registry's API.
+func apiHost(registry string) string {
+	if registry == hubName || registry == hubAlias {
+		return hubAPI
+	}
+	return registry
+}
+
+// userHost is the other way round: what people call the registry that an API's
+// host belongs to.
+func userHost(host string) string {
+	if host == hubAPI || host == "auth.docker.io" {
+		return hubName
+	}
+	return host
+}

@@ -1,0 +1,191 @@
+package registry
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+	orasregistry "oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote"
+	"oras.land/oras-go/v2/registry/remote/auth"
+
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+// Repository is one repository of a registry. It may be used by many
+// goroutines at once.
+type Repository struct {
+	client *Client
+	host   *endpoint
+	name   orasregistry.Reference // registry and repository
+
+	// meta asks small questions, blob moves bytes. They share credentials and
+	// tokens.
+	meta, blob *auth.Client
+
+	mu       sync.Mutex
+	remote   *remote.Repository       // oras-go's, once the scheme is known
+	sessions map[digest.Digest]string // uploads that a mount has opened
+}
+
+var _ layout.Store = (*Repository)(nil)
+
+// NewRepository is [NewClient] and its Repository in one.
+func NewRepository(registry, repository string, opts Options) (*Repository, error) {
+	c, err := NewClient(opts)
+	if err != nil {
+		return nil, err
+	}
+	return c.Repository(registry, repository)
+}
+
+// Repository returns a repository of a registry, which are named as in a
+// [Reference]. Nothing is sent yet. An error wraps [ErrReference].
+func (c *Client) Repository(registry, repository string) (*Repository, error) {
+	if err := CheckName(registry, repository); err != nil {
+		return nil, err
+	}
+	r := &Repository{
+		client:   c,
+		host:     c.endpoint(apiHost(registry)),
+		name:     orasregistry.Reference{Registry: registry, Repository: repository},
+		sessions: make(map[digest.Digest]string),
+	}
+	r.meta, r.blob = c.authClients(r.host, repository)
+	return r, nil
+}
+
+// authClients makes the pair of clients for one repository. Tokens are per
+// repository anyway, and so may credentials be.
+func (c *Client) authClients(host *endpoint, repository string) (meta, blob *auth.Client) {
+	cache := auth.NewCache()
+	make1 := func(rt http.RoundTripper) *auth.Client {
+		client := &auth.Client{
+			Client:   &http.Client{Transport: rt, CheckRedirect: checkRedirect},
+			Cache:    cache,
+			ClientID: "carton-oci",
+			Credential: func(ctx context.Context, hostport string) (auth.Credential, error) {
+				if c.opts.Credential == nil || hostport != host.host {
+					return auth.EmptyCredential, nil
+				}
+				return c.opts.Credential(withRepository(ctx, repository), hostport)
+			},
+		}
+		client.SetUserAgent(c.opts.userAgent())
+		return client
+	}
+	meta = make1(&retrier{next: c.meta, policy: c.opts.Policy, host: host})
+	if c.opts.HTTPClient != nil {
+		meta.Client.Timeout = c.opts.HTTPClient.Timeout
+	}
+	return meta, make1(c.blob)
+}
+
+// Name returns "host/repository".
+func (r *Repository) Name() string { return r.name.Registry + "/" + r.name.Repository }
+
+// BlobURL returns where the registry serves a blob: https, or http where the
+// registry is known to be reached so.
+func (r *Repository) BlobURL(dgst digest.Digest) string {
+	return r.host.known() + "://" + r.host.host + "/v2/" + r.name.Repository + "/blobs/" + dgst.String()
+}
+
+// PublicBlob reports whether anybody can read a blob at its BlobURL: it asks
+// for the first byte, without credentials. Only what is no answer at all is an
+// error.
+func (r *Repository) PublicBlob(ctx context.Context, dgst digest.Digest) (bool, error) {
+	u, err := r.url(ctx, "blobs/"+dgst.String())
+	if err != nil {
+		return false, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return false, err
+	}
+	req.Header.Set("User-Agent", r.client.opts.userAgent())
+	req.Header.Set("Range", "bytes=0-0")
+	client := &http.Client{Transport: r.meta.Client.Transport, CheckRedirect: checkRedirect}
+	resp, err := client.Do(req)
+	if err != nil {
+		return false, requestError(r.host.host, err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusPartialContent, nil
+}
+
+// url returns the URL of something in the repository. It finds out the scheme.
+func (r *Repository) url(ctx context.Context, path string) (*url.URL, error) {
+	scheme, err := r.client.reach(ctx, r.host)
+	if err != nil {
+		return nil, err
+	}
+	return url.Parse(scheme + "://" + r.host.host + "/v2/" + r.name.Repository + "/" + path)
+}
+
+// pull and push say what a request wants to be allowed.
+// https://distribution.github.io/distribution/spec/auth/scope/
+func (r *Repository) pull(ctx context.Context) context.Context {
+	return auth.AppendRepositoryScope(ctx, r.name, auth.ActionPull)
+}
+
+func (r *Repository) push(ctx context.Context) context.Context {
+	return auth.AppendRepositoryScope(ctx, r.name, auth.ActionPull, auth.ActionPush)
+}
+
+// ask sends a request without a body through the metadata client.
+func (r *Repository) ask(ctx context.Context, method string, u *url.URL, header http.Header) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	resp, err := r.meta.Do(req)
+	if err != nil {
+		return nil, requestError(r.host.host, err)
+	}
+	return resp, nil
+}
+
+// checkRedirect follows at most ten redirects of requests without a body, never
+// from https to http. Authorization is taken off by oras-go's client as soon as
+// a redirect leaves the origin; net/http alone would keep it for another port
+// and for subdomains.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	first := via[0]
+	switch {
+	case len(via) >= maxRedirects:
+		return unsafe("more than %d redirects", maxRedirects)
+	case req.URL.Scheme != "https" && via[len(via)-1].URL.Scheme == "https":
+		return unsafe("redirect from https to %s", req.URL.Scheme)
+	case req.URL.Scheme != "https" && req.URL.Scheme != "http":
+		return unsafe("redirect to %q", req.URL.Scheme)
+	case req.Method != first.Method:
+		return unsafe("redirect that makes %s of %s", req.Method, first.Method)
+	case first.Method != http.MethodGet && first.Method != http.MethodHead && !sameHost(req.URL, first.URL):
+		return unsafe("redirect of %s to another host, %s", first.Method, req.URL.Host)
+	}
+	return nil
+}
+
+const maxRedirects = 10
+
+// sameHost reports whether two URLs have one host and port, default ports
+// included, whatever their schemes.
+func sameHost(a, b *url.URL) bool {
+	return strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	if u.Scheme == "http" {
+		return "80"
+	}
+	return "443"
+}

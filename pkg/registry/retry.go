@@ -1,0 +1,62 @@
+package registry
+
+import (
+	"net/http"
+)
+
+// retrier repeats requests that failed in a way that may pass, and whose body
+// can be had again. Metadata goes through it; blobs have ladders of their own.
+type retrier struct {
+	next   http.RoundTripper
+	policy Policy
+	host   *endpoint
+}
+
+// RoundTrip sends req, as often as the policy says.
+func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	for failures := 1; ; failures++ {
+		resp, err := r.next.RoundTrip(req)
+		var header http.Header
+		if err == nil {
+			if req.URL.Host == r.host.host {
+				r.host.reached.Store(true)
+			}
+			if !r.policy.Retryable(resp.StatusCode) {
+				return resp, nil
+			}
+			header = resp.Header
+		} else if !transient(ctx, err, r.host.reached.Load()) {
+			return nil, err
+		}
+		if r.policy.Exhausted(failures) || req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
+			return resp, err
+		}
+		delay, derr := r.policy.Delay(failures, header)
+		if derr != nil {
+			return resp, err // the answer itself says more
+		}
+		if resp != nil {
+			_ = resp.Body.Close()
+		}
+		if err := r.policy.Sleep(ctx, delay); err != nil {
+			return nil, err
+		}
+		if req, err = again(req); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// again returns req with its body from the beginning.
+func again(req *http.Request) (*http.Request, error) {
+	clone := req.Clone(req.Context())
+	if req.GetBody != nil {
+		body, err := req.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		clone.Body = body
+	}
+	return clone, nil
+}

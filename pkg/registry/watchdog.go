@@ -1,0 +1,62 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// commitFactor times the stall timeout is how long a registry may take to
+// finish an upload: some read the whole blob again.
+const commitFactor = 30
+
+// errStalled: the registry took no byte, or gave no answer, for too long.
+var errStalled = errors.New("registry has stalled")
+
+// watchdog aborts one upload request that makes no progress. Time that the
+// source takes does not count.
+type watchdog struct {
+	ctx    context.Context //nolint:containedctx // the request's
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	limit  time.Duration
+}
+
+func newWatchdog(ctx context.Context, limit time.Duration) *watchdog {
+	w := &watchdog{limit: limit}
+	w.ctx, w.cancel = context.WithCancelCause(ctx)
+	w.timer = time.AfterFunc(commitFactor*limit, func() { w.cancel(errStalled) })
+	return w
+}
+
+// pause is called while the source is read. A nil watchdog does nothing.
+func (w *watchdog) pause() {
+	if w != nil {
+		w.timer.Stop()
+	}
+}
+
+// resume waits for the network again; done says that every byte went out.
+func (w *watchdog) resume(done bool) {
+	if w == nil || w.ctx.Err() != nil {
+		return
+	}
+	limit := w.limit
+	if done {
+		limit *= commitFactor
+	}
+	w.timer.Reset(limit)
+}
+
+func (w *watchdog) end() {
+	w.timer.Stop()
+	w.cancel(nil)
+}
+
+func (w *watchdog) explain(err error) error {
+	if errors.Is(context.Cause(w.ctx), errStalled) {
+		return fmt.Errorf("%w: it took nothing for %s", errStalled, w.limit)
+	}
+	return err
+}
