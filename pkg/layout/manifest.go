@@ -94,6 +94,8 @@ func checkKind(b []byte) error {
 		return checkManifestType(typeDockerSchema1)
 	case kind.Manifests != nil:
 		return checkManifestType(ocispec.MediaTypeImageIndex)
+	case kind.SchemaVersion == nil:
+		return errorf(ErrFormat, "image manifest", "has no schemaVersion, want 2")
 	case string(kind.SchemaVersion) != "2":
 		return errorf(ErrFormat, "image manifest", "got the schemaVersion %s, want 2", quote(string(kind.SchemaVersion)))
 	case kind.MediaType != "":
