@@ -1,5 +1,17 @@
 package carton
 
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/carton-oci/carton-oci/internal/tomlguard"
+)
+
 // Links is a carton's LINKS: where members that the zip leaves out can be
 // fetched. It is outside the model hash, so nothing it says is believed before
 // the bytes had the right hash.
@@ -7,4 +19,125 @@ type Links struct {
 	// URLs holds the addresses of a content, best first, by its lower-case hex
 	// sha256.
 	URLs map[string][]string
+}
+
+// linksVersion is the one version of LINKS there is.
+const linksVersion = 1
+
+// ParseLinks reads the bytes of a LINKS. They are TOML:
+//
+//	version = 1
+//
+//	[urls]
+//	e550f6224a5133f597d823ab4590f369e0b20e3c6446488225fc6f7a372b9fe2 = ["https://…/file"]
+//
+// A version other than the integer 1, or none, is ErrVersion. A key that is no
+// lower-case hex sha256 or has no URL is ErrFormat; more than [MaxLinkURLs] for
+// one key is ErrLimit. Unknown keys beside version and urls are ignored. What a
+// URL looks like is judged when it is followed. See
+// https://github.com/VivekPanyam/carton, docs/specification/format.md.
+func ParseLinks(b []byte) (*Links, error) {
+	switch {
+	case len(b) > MaxLinksBytes:
+		return nil, errorf(ErrLimit, LinksName, "is %d bytes, want at most %d", len(b), MaxLinksBytes)
+	case !utf8.Valid(b):
+		return nil, errorf(ErrFormat, LinksName, "is not UTF-8")
+	}
+	if err := tomlguard.Check(b, MaxNesting); err != nil {
+		return nil, &Error{Path: LinksName, Kind: ErrLimit, Err: err}
+	}
+	var doc map[string]any // a struct's fields would match keys in any case
+	if _, err := toml.Decode(string(b), &doc); err != nil {
+		return nil, errorf(ErrFormat, LinksName, "is no TOML: %s", quotePath(err.Error()))
+	}
+	if v, ok := doc["version"].(int64); !ok || v != linksVersion {
+		return nil, errorf(ErrVersion, LinksName, "got version %s, want %d", showVersion(doc["version"]), linksVersion)
+	}
+	urls, ok := doc["urls"].(map[string]any)
+	if !ok {
+		return nil, errorf(ErrFormat, LinksName, "has no table [urls]")
+	}
+	if len(urls) > MaxMembers {
+		return nil, errorf(ErrLimit, LinksName, "lists %d contents, want at most %d", len(urls), MaxMembers)
+	}
+	l := &Links{URLs: make(map[string][]string, len(urls))}
+	for _, hash := range slices.Sorted(maps.Keys(urls)) {
+		list, err := parseLink(hash, urls[hash])
+		if err != nil {
+			return nil, err
+		}
+		l.URLs[hash] = list
+	}
+	return l, nil
+}
+
+// parseLink judges one line.
+func parseLink(hash string, value any) ([]string, error) {
+	if err := checkHash(hash); err != nil {
+		return nil, of(LinksName, err)
+	}
+	items, ok := value.([]any)
+	if !ok {
+		return nil, errorf(ErrFormat, LinksName, "%s is no list of URLs", hash)
+	}
+	switch {
+	case len(items) == 0:
+		return nil, errorf(ErrFormat, LinksName, "%s has no URL", hash)
+	case len(items) > MaxLinkURLs:
+		return nil, errorf(ErrLimit, LinksName, "%s has %d URLs, want at most %d", hash, len(items), MaxLinkURLs)
+	}
+	list := make([]string, len(items))
+	for i, item := range items {
+		if list[i], ok = item.(string); !ok || list[i] == "" {
+			return nil, errorf(ErrFormat, LinksName, "%s: item %d of its list is no URL", hash, i+1)
+		}
+	}
+	return list, nil
+}
+
+func showVersion(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "none"
+	case string:
+		return fmt.Sprintf("%.20q", v)
+	case int64, float64, bool:
+		return fmt.Sprint(v)
+	}
+	return "something else"
+}
+
+// Marshal returns the bytes of LINKS: a function of the content alone, keys in
+// bytewise order, one a line.
+func (l *Links) Marshal() []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "version = %d\n\n[urls]\n", linksVersion)
+	for _, hash := range slices.Sorted(maps.Keys(l.URLs)) {
+		b.WriteString(hash + " = [")
+		for i, u := range l.URLs[hash] {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			writeTOMLString(&b, u)
+		}
+		b.WriteString("]\n")
+	}
+	return []byte(b.String())
+}
+
+// writeTOMLString writes a basic string (https://toml.io/en/v1.0.0#string).
+func writeTOMLString(b *strings.Builder, s string) {
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(b, `\u%04X`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
 }
