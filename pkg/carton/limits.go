@@ -6,6 +6,9 @@ const (
 	// MaxMembers is the most members a carton may have. The central directory of
 	// that many is about 20 MB.
 	MaxMembers = 200_000
+	// MaxDirectoryBytes is the largest central directory of a zip: what MaxMembers
+	// entries with the longest paths come to.
+	MaxDirectoryBytes = 256 << 20
 	// MaxPathBytes is the longest member path, in bytes of UTF-8. Longer ones fit
 	// neither a registry's annotations nor most file systems.
 	MaxPathBytes = 1024
@@ -18,6 +21,8 @@ const (
 	MaxInfoBytes = 16 << 20
 	// MaxIndexBytes is the largest tensor_data/index.toml.
 	MaxIndexBytes = 16 << 20
+	// MaxStringTensorBytes is the largest file of a string tensor that is checked.
+	MaxStringTensorBytes = 16 << 20
 	// MaxLinksBytes is the largest LINKS.
 	MaxLinksBytes = 64 << 20
 	// MaxLinkURLs is the most URLs that one hash may have in LINKS.
@@ -25,6 +30,11 @@ const (
 	// MaxNesting is the deepest nesting of TOML values. Deeper input exhausts the
 	// stack of recursive parsers.
 	MaxNesting = 100
+	// MaxTOMLItems is the most keys, values and tables that carton.toml or
+	// index.toml may hold. Each costs a parser up to some 500 bytes of memory.
+	MaxTOMLItems = 500_000
+	// MaxFolders is the most folders that member paths may name.
+	MaxFolders = 200_000
 	// MaxSymlinks is the longest chain of symlinks, as on Linux.
 	MaxSymlinks = 40
 	// MaxZstdWindow is the largest zstd window, in bytes, that a member may ask

@@ -46,6 +46,11 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 	}
 	m := newManifest(bytes.Clone(raw))
 	var paths Paths
+	for _, own := range []string{ManifestName, LinksName} { // so that "manifest" is refused
+		if err := paths.Add(own); err != nil {
+			return nil, err
+		}
+	}
 	rest := string(m.raw)
 	for line := 1; rest != ""; line++ {
 		text, after, ended := strings.Cut(rest, "\n")

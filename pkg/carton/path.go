@@ -71,21 +71,45 @@ func (s *Paths) Add(p string) error {
 	if below, ok := s.folders[folded]; ok {
 		return errorf(ErrInsecurePath, p, "is a file and also the folder of %s", quotePath(below))
 	}
-	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
-		key := fold(dir)
+	if err := s.addFolders(p, folded); err != nil {
+		return err
+	}
+	s.files[folded] = p
+	return nil
+}
+
+// addFolders adds the folders that p lies in, innermost first.
+func (s *Paths) addFolders(p, folded string) error {
+	dir, key := path.Dir(p), path.Dir(folded)
+	for ; dir != "."; dir, key = path.Dir(dir), path.Dir(key) {
 		if file, ok := s.files[key]; ok {
 			return errorf(ErrInsecurePath, p, "lies below %s, which is a file", quotePath(file))
 		}
 		first, seen := s.folders[key]
-		if seen && !strings.HasPrefix(first, dir+"/") {
+		if seen && strings.HasPrefix(first, dir+"/") {
+			return nil // and so were the folders around it
+		}
+		if seen {
 			return errorf(ErrInsecurePath, p, "its folder differs from that of %s only in case or normalisation", quotePath(first))
 		}
-		if !seen {
-			s.folders[key] = p
+		if len(s.folders) >= MaxFolders {
+			return errorf(ErrLimit, p, "members lie in more than %d folders", MaxFolders)
 		}
+		s.folders[key] = p
 	}
-	s.files[folded] = p
 	return nil
+}
+
+// addFolder adds a folder that may be empty, as foreign zips list them. Unlike
+// a file's, its name may come twice.
+func (s *Paths) addFolder(p string) error {
+	if err := CheckPath(p); err != nil {
+		return err
+	}
+	if s.files == nil {
+		s.files, s.folders = map[string]string{}, map[string]string{}
+	}
+	return s.addFolders(p+"/", fold(p)+"/")
 }
 
 // fold maps names that some file system takes for one to one string. Only

@@ -1,0 +1,41 @@
+package carton
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// Finding is one thing that [Check] or [Verify] found wrong with a carton.
+type Finding struct {
+	// Severity says whether it breaks the format.
+	Severity Severity
+	// Path is the member that it is about; "" for the carton as a whole.
+	Path string
+	// Err says what is wrong, with the path in it.
+	Err *Error
+}
+
+// Severity says what a finding means.
+type Severity int
+
+const (
+	// SeverityWarning: readers accept it, though it is not as the format wants
+	// it, or not portable.
+	SeverityWarning Severity = iota
+	// SeverityError: it breaks the format, or the content is not what MANIFEST
+	// promises.
+	SeverityError
+)
+
+// String returns "warning" or "error".
+func (s Severity) String() string {
+	if s == SeverityError {
+		return "error"
+	}
+	return "warning"
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.SortedFunc(maps.Keys(m), cmp.Compare[string])
+}

@@ -1,0 +1,90 @@
+package carton
+
+import "context"
+
+// Info is a carton.toml, typed. The bytes stay what they are: an Info is read
+// from them and never written back.
+type Info struct {
+	SpecVersion       int // always 1
+	ModelName         string
+	ShortDescription  string // should be at most 100 characters
+	ModelDescription  string // Markdown; links are https URLs or @misc/ references
+	License           string // should be an SPDX expression
+	Repository        string // URL of the code that packs the carton
+	Homepage          string // URL
+	RequiredPlatforms []string
+	Inputs            []TensorSpec
+	Outputs           []TensorSpec
+	SelfTests         []SelfTest
+	Examples          []Example
+	Runner            Runner
+}
+
+// Runner says what loads the model.
+type Runner struct {
+	Name string
+	// RequiredFrameworkVersion is a version requirement as in Cargo.toml.
+	RequiredFrameworkVersion string
+	// CompatVersion is the version of what is in model/, for the runner; nil
+	// where carton.toml has none, and then the reference loader refuses it.
+	CompatVersion *uint64
+	// Opts are the runner's own options: int64, float64, string or bool.
+	Opts map[string]any
+}
+
+// TensorSpec declares an input or output.
+type TensorSpec struct {
+	Name         string
+	DType        DType
+	Shape        Shape
+	Description  string
+	InternalName string // what the runner calls it; "" for the same
+}
+
+// SelfTest is inputs and, optionally, what they should give. The maps are from
+// names of inputs or outputs to "@tensor_data/NAME".
+type SelfTest struct {
+	Name        string
+	Description string
+	Inputs      map[string]string
+	ExpectedOut map[string]string
+}
+
+// Example is inputs and outputs to show. The maps are from names of inputs or
+// outputs to "@tensor_data/NAME" or "@misc/PATH".
+type Example struct {
+	Name        string
+	Description string
+	Inputs      map[string]string
+	SampleOut   map[string]string
+}
+
+// ReadInfo reads a carton's carton.toml, verified against MANIFEST, and parses
+// it as [ParseInfo] does.
+func ReadInfo(ctx context.Context, src Source) (*Info, error) {
+	b, err := readInfo(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	return ParseInfo(b)
+}
+
+func readInfo(ctx context.Context, src Source) ([]byte, error) {
+	if _, ok := src.Manifest().Lookup(InfoName); !ok {
+		return nil, errorf(ErrFormat, InfoName, "is missing: MANIFEST does not list it")
+	}
+	return ReadMember(ctx, src, InfoName, MaxInfoBytes)
+}
+
+// ParseInfo parses the bytes of a carton.toml and validates every field by
+// itself: types, versions, platforms, shapes, references' form. Unknown tables
+// and keys are ignored. The error is the first of those that [Check] would
+// find: ErrFormat, ErrLimit, ErrInsecurePath, or ErrVersion for a spec_version
+// other than 1.
+func ParseInfo(b []byte) (*Info, error) {
+	info, f := parseInfo(b)
+	if err := f.first(); err != nil {
+		return nil, err
+	}
+	return info, nil
+}

@@ -1,0 +1,210 @@
+package carton
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// parseInfo reads as much of a carton.toml as can be read, and all that is
+// wrong with it. The Info is nil where it is no TOML or of another version.
+func parseInfo(b []byte) (*Info, *faults) {
+	f := &faults{path: InfoName}
+	values, err := decodeTOML(InfoName, b, MaxInfoBytes, MaxTOMLItems)
+	if err != nil {
+		f.addErr(err)
+		return nil, f
+	}
+	t := tomlTable{values: values, faults: f}
+	if !parseSpecVersion(t) {
+		return nil, f
+	}
+	info := &Info{
+		SpecVersion:      1,
+		ModelName:        t.text("model_name"),
+		ShortDescription: t.text("short_description"),
+		ModelDescription: t.text("model_description"),
+		License:          t.text("license"),
+		Repository:       t.text("repository"),
+		Homepage:         t.text("homepage"),
+		Inputs:           parseSpecs(t, "input"),
+		Outputs:          parseSpecs(t, "output"),
+		Runner:           parseRunner(t),
+	}
+	info.RequiredPlatforms, _ = t.texts("required_platforms")
+	for _, p := range info.RequiredPlatforms {
+		if err := checkPlatform(p); err != nil {
+			t.errorf("required_platforms", "%v", err)
+		}
+	}
+	for _, s := range t.tables("self_test") {
+		info.SelfTests = append(info.SelfTests, parseSelfTest(s))
+	}
+	for _, e := range t.tables("example") {
+		info.Examples = append(info.Examples, parseExample(e))
+	}
+	warnInfo(info, f)
+	return info, f
+}
+
+// parseSpecVersion reports whether spec_version is one that can be read on.
+func parseSpecVersion(t tomlTable) bool {
+	switch v := t.values["spec_version"].(type) {
+	case nil:
+		t.errorf("spec_version", "is missing, want 1")
+	case int64:
+		if v == 1 {
+			return true
+		}
+		t.faults.add(SeverityError, ErrVersion, "spec_version: got %d, want 1", v)
+	default:
+		t.errorf("spec_version", "got %s, want the integer 1", describe(v))
+	}
+	return false
+}
+
+func parseRunner(t tomlTable) Runner {
+	if _, there := t.values["runner"]; !there {
+		t.errorf("runner", "is missing: no runner_name says what loads the model")
+		return Runner{}
+	}
+	r, ok := t.table("runner")
+	if !ok {
+		return Runner{}
+	}
+	runner := Runner{
+		Name:                     r.needText("runner_name"),
+		RequiredFrameworkVersion: r.text("required_framework_version"),
+	}
+	switch v := r.values["required_framework_version"].(type) {
+	case nil:
+		r.errorf("required_framework_version", "is missing")
+	case string:
+		if err := CheckVersionReq(v); err != nil {
+			r.errorf("required_framework_version", "%v", err)
+		}
+	}
+	switch v := r.values["runner_compat_version"].(type) {
+	case nil:
+		r.faults.warnf("runner.runner_compat_version: is missing; the reference loader refuses a carton without it")
+	case int64:
+		if v < 0 {
+			r.errorf("runner_compat_version", "got %d, want 0 or more", v)
+			break
+		}
+		n := uint64(v)
+		runner.CompatVersion = &n
+	default:
+		r.errorf("runner_compat_version", "got %s, want an integer", describe(v))
+	}
+	opts, ok := r.table("opts")
+	if !ok {
+		return runner
+	}
+	runner.Opts = opts.values
+	for _, k := range sortedKeys(opts.values) {
+		switch opts.values[k].(type) {
+		case int64, float64, string, bool:
+		default:
+			opts.errorf(quotePath(k), "got %s, want an integer, float, string or bool", describe(opts.values[k]))
+			delete(opts.values, k)
+		}
+	}
+	return runner
+}
+
+func parseSpecs(t tomlTable, key string) []TensorSpec {
+	var specs []TensorSpec
+	seen := map[string]bool{}
+	for _, s := range t.tables(key) {
+		spec := TensorSpec{
+			Name:         s.needText("name"),
+			DType:        s.dtype(),
+			Shape:        s.shape(),
+			Description:  s.text("description"),
+			InternalName: s.text("internal_name"),
+		}
+		if spec.DType == Nested {
+			s.errorf("dtype", "nested is for tensor_data/index.toml only")
+		}
+		if seen[spec.Name] && spec.Name != "" {
+			s.errorf("name", "%s occurs twice", quoteShort(spec.Name))
+		}
+		seen[spec.Name] = true
+		specs = append(specs, spec)
+	}
+	return specs
+}
+
+func parseSelfTest(t tomlTable) SelfTest {
+	if _, there := t.values["inputs"]; !there {
+		t.errorf("inputs", "is missing")
+	}
+	return SelfTest{
+		Name:        t.text("name"),
+		Description: t.text("description"),
+		Inputs:      t.references("inputs", false),
+		ExpectedOut: t.references("expected_out", false),
+	}
+}
+
+func parseExample(t tomlTable) Example {
+	return Example{
+		Name:        t.text("name"),
+		Description: t.text("description"),
+		Inputs:      t.references("inputs", true),
+		SampleOut:   t.references("sample_out", true),
+	}
+}
+
+// Prefixes of references to other members.
+const (
+	tensorPrefix = "@tensor_data/"
+	miscPrefix   = "@misc/"
+)
+
+// references reads a table of references to tensors, and to files of misc/
+// where misc is set.
+func (t tomlTable) references(key string, misc bool) map[string]string {
+	refs := t.textTable(key)
+	for _, name := range sortedKeys(refs) {
+		ref := refs[name]
+		at := fmt.Sprintf("%s%s.%s: ", t.at, key, quotePath(name))
+		switch file, isMisc := strings.CutPrefix(ref, miscPrefix); {
+		case isMisc && misc:
+			if err := CheckPath("misc/" + file); err != nil {
+				t.faults.add(SeverityError, ErrInsecurePath, "%s%s: %v", at, quoteShort(ref), err)
+			}
+		case strings.HasPrefix(ref, tensorPrefix) && ref != tensorPrefix:
+		case misc:
+			t.faults.errorf("%sgot %s, want @tensor_data/NAME or @misc/PATH", at, quoteShort(ref))
+		default:
+			t.faults.errorf("%sgot %s, want @tensor_data/NAME", at, quoteShort(ref))
+		}
+	}
+	return refs
+}
+
+// warnInfo finds what is allowed, and still not as the format wants it.
+func warnInfo(info *Info, f *faults) {
+	const most = 100 // characters, by the specification
+	if n := utf8.RuneCountInString(info.ShortDescription); n > most {
+		f.warnf("short_description: is %d characters long, should be at most %d", n, most)
+	}
+	if info.License != "" {
+		if err := checkLicense(info.License); err != nil {
+			f.warnf("license: %v", err)
+		}
+	}
+	warnSymbols(info, f)
+}
+
+// addErr notes an error that has its path and kind already.
+func (f *faults) addErr(err error) {
+	var e *Error
+	if !errors.As(err, &e) {
+		e = &Error{Path: f.path, Kind: ErrFormat, Err: err}
+	}
+	f.list = append(f.list, Finding{Severity: SeverityError, Path: f.path, Err: e})
+}

@@ -1,0 +1,85 @@
+package carton
+
+import (
+	"io/fs"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// matchMembers gives the members that MANIFEST lists, in bytewise order. found
+// is what the zip or folder holds, by path: each must be listed. What it does
+// not hold must be in LINKS.
+func matchMembers(m *Manifest, links *Links, found map[string]Member, what string) ([]Member, error) {
+	members := make([]Member, 0, len(m.Entries()))
+	held := 0
+	for _, e := range m.Entries() {
+		member, ok := found[e.Path]
+		switch {
+		case ok:
+			held++
+		case links != nil && len(links.URLs[e.Hash]) > 0:
+			member = Member{Size: -1, Place: PlaceLinked}
+		default:
+			return nil, errorf(ErrFormat, e.Path, "is listed in MANIFEST, but neither in the %s nor in LINKS", what)
+		}
+		member.Path, member.Hash = e.Path, e.Hash
+		members = append(members, member)
+	}
+	for _, own := range []string{ManifestName, LinksName} {
+		if _, ok := found[own]; ok {
+			held++
+		}
+	}
+	if held != len(found) {
+		return nil, errUnlisted(m, found, what)
+	}
+	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Path, b.Path) })
+	return members, nil
+}
+
+// errUnlisted names the first of the files that MANIFEST does not list.
+func errUnlisted(m *Manifest, found map[string]Member, what string) error {
+	var extra []string
+	for p := range found {
+		if _, ok := m.Lookup(p); !ok && p != ManifestName && p != LinksName {
+			extra = append(extra, p)
+		}
+	}
+	first := slices.Min(extra)
+	if len(extra) > 1 {
+		return errorf(ErrFormat, first, "and %d more in the %s are not listed in MANIFEST", len(extra)-1, what)
+	}
+	return errorf(ErrFormat, first, "is in the %s, but is not listed in MANIFEST", what)
+}
+
+// findMember looks a path up in sorted members.
+func findMember(members []Member, path string) (Member, bool) {
+	i, ok := slices.BinarySearchFunc(members, path, func(m Member, p string) int {
+		return strings.Compare(m.Path, p)
+	})
+	if !ok {
+		return Member{}, false
+	}
+	return members[i], true
+}
+
+// hasFolder reports whether a path of the sorted members lies below path.
+func hasFolder(members []Member, path string) bool {
+	below := path + "/"
+	i := sort.Search(len(members), func(i int) bool { return members[i].Path >= below })
+	return i < len(members) && strings.HasPrefix(members[i].Path, below)
+}
+
+func errNoMember(path string) error {
+	return errorf(fs.ErrNotExist, path, "is no member of the carton")
+}
+
+func errNoManifest(what string) error {
+	return errorf(ErrFormat, ManifestName, "is missing: the %s is no carton", what)
+}
+
+// errLinked is the error for opening a member that only LINKS knows.
+func errLinked(path string) error {
+	return errorf(ErrLink, path, "is linked, and this source follows no links")
+}

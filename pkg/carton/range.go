@@ -1,0 +1,99 @@
+package carton
+
+import "io"
+
+// A range of a member's content is what OpenRange gives: n bytes from off, to
+// the end where n < 0. Where it reaches past the content it ends early with
+// io.ErrUnexpectedEOF. The functions here are the only arithmetic on ranges.
+
+// sizedReaderAt is a content that can be read anywhere.
+type sizedReaderAt interface {
+	io.ReaderAt
+	Size() int64
+}
+
+// rangeOf gives a range of a content. c, which may be nil, is closed with it.
+func rangeOf(content sizedReaderAt, c io.Closer, path string, off, n int64) (io.ReadCloser, error) {
+	if c == nil {
+		c = io.NopCloser(nil)
+	}
+	count, short, err := clip(path, content.Size(), off, n)
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return ranged(io.NewSectionReader(content, off, count), c, count, short), nil
+}
+
+// skipTo gives a range of a content of size bytes that r reads from its start,
+// and that is closed with it.
+func skipTo(r io.ReadCloser, path string, size, off, n int64) (io.ReadCloser, error) {
+	count, short, err := clip(path, size, off, n)
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	if off > 0 && count > 0 {
+		if _, err := io.CopyN(io.Discard, r, off); err != nil {
+			r.Close()
+			return nil, of(path, ended(err))
+		}
+	}
+	return ranged(r, r, count, short), nil
+}
+
+// clip says how many bytes of a content of size bytes a range holds. short is
+// set where the range reaches past the content.
+func clip(path string, size, off, n int64) (count int64, short bool, err error) {
+	switch {
+	case off < 0:
+		return 0, false, errorf(ErrFormat, path, "range begins at %d, want 0 or more", off)
+	case off > size:
+		return 0, true, nil
+	case n < 0:
+		return size - off, false, nil
+	case n > size-off:
+		return size - off, true, nil
+	}
+	return n, false, nil
+}
+
+// ranged gives count bytes of r, then io.ErrUnexpectedEOF where the range was
+// short, else io.EOF.
+func ranged(r io.Reader, c io.Closer, count int64, short bool) io.ReadCloser {
+	return &exactly{r: r, left: count, short: short, Closer: c}
+}
+
+// exactly reads left bytes of r, and no more. Where r has fewer, or short is
+// set, the end is io.ErrUnexpectedEOF.
+type exactly struct {
+	r     io.Reader
+	left  int64
+	short bool
+	io.Closer
+}
+
+func (e *exactly) Read(b []byte) (int, error) {
+	if e.left == 0 {
+		if e.short {
+			return 0, io.ErrUnexpectedEOF
+		}
+		return 0, io.EOF
+	}
+	n, err := e.r.Read(b[:min(int64(len(b)), e.left)])
+	e.left -= int64(n)
+	if err == io.EOF { //nolint:errorlint // a wrapped io.EOF is an error
+		err = nil
+		if e.left > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+	}
+	return n, err
+}
+
+func ended(err error) error {
+	if err == io.EOF { //nolint:errorlint // io.CopyN returns it bare
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,158 @@
+package carton
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// DType is the type of a tensor's elements.
+type DType string
+
+// The types that the format knows. Nested is for entries of
+// tensor_data/index.toml only.
+const (
+	Float32 DType = "float32"
+	Float64 DType = "float64"
+	String  DType = "string"
+	Int8    DType = "int8"
+	Int16   DType = "int16"
+	Int32   DType = "int32"
+	Int64   DType = "int64"
+	Uint8   DType = "uint8"
+	Uint16  DType = "uint16"
+	Uint32  DType = "uint32"
+	Uint64  DType = "uint64"
+	Nested  DType = "nested"
+)
+
+var dtypeSizes = map[DType]int64{
+	Float32: 4, Float64: 8, String: 0, Nested: 0,
+	Int8: 1, Int16: 2, Int32: 4, Int64: 8, Uint8: 1, Uint16: 2, Uint32: 4, Uint64: 8,
+}
+
+// Size returns the length of one element in bytes, 0 for String and Nested.
+func (d DType) Size() int64 { return dtypeSizes[d] }
+
+// Shape is the shape of a declared tensor: one symbol for all of it ("*" for
+// any shape), or a list of dimensions, empty for a scalar.
+type Shape struct {
+	Symbol string // "" where Dims says the shape
+	Dims   []Dim
+}
+
+// Dim is one dimension: a symbol ("*" for any length), or a length.
+type Dim struct {
+	Symbol string // "" where Size says the length
+	Size   int64
+}
+
+// String returns the shape as carton.toml has it, on one line.
+func (s Shape) String() string {
+	if s.Symbol != "" {
+		return strconv.Quote(s.Symbol)
+	}
+	dims := make([]string, len(s.Dims))
+	for i, d := range s.Dims {
+		dims[i] = strconv.FormatInt(d.Size, 10)
+		if d.Symbol != "" {
+			dims[i] = strconv.Quote(d.Symbol)
+		}
+	}
+	return "[" + strings.Join(dims, ", ") + "]"
+}
+
+// dtype reads the key dtype.
+func (t tomlTable) dtype() DType {
+	d := DType(t.needText("dtype"))
+	if _, ok := dtypeSizes[d]; !ok && d != "" {
+		t.errorf("dtype", "got %s, want float32, float64, string, int8 to int64 or uint8 to uint64", quoteShort(string(d)))
+		return ""
+	}
+	return d
+}
+
+// shape reads the key shape of an input or output.
+func (t tomlTable) shape() Shape {
+	switch v := t.values["shape"].(type) {
+	case nil:
+		t.errorf("shape", "is missing")
+		return Shape{}
+	case string:
+		if v == "" {
+			t.errorf("shape", "is an empty symbol")
+		}
+		return Shape{Symbol: v}
+	}
+	values, _ := t.array("shape")
+	s := Shape{Dims: []Dim{}}
+	var fixed []int64
+	for i, v := range values {
+		switch v := v.(type) {
+		case string:
+			if v == "" {
+				t.errorf("shape", "dimension %d is an empty symbol", i+1)
+			}
+			s.Dims = append(s.Dims, Dim{Symbol: v})
+		case int64:
+			if v < 0 {
+				t.errorf("shape", "dimension %d: got %d, want 0 or more", i+1, v)
+			}
+			s.Dims = append(s.Dims, Dim{Size: v})
+			fixed = append(fixed, v)
+		default:
+			t.errorf("shape", "dimension %d: got %s, want an integer or a symbol", i+1, describe(v))
+		}
+	}
+	if _, ok := product(fixed, 8); !ok {
+		t.errorf("shape", "%s has more than 2^63-1 bytes", s)
+	}
+	return s
+}
+
+// product returns the number of elements of a shape; ok is false where so many
+// of size bytes each don't fit into 63 bits. A zero anywhere makes it 0, but
+// hides no overflow.
+func product(dims []int64, size int64) (n int64, ok bool) {
+	zero := slices.Contains(dims, 0)
+	p := uint64(max(size, 1))
+	for _, d := range dims {
+		if d == 0 {
+			continue
+		}
+		hi, lo := bits.Mul64(p, uint64(d))
+		if d < 0 || hi != 0 || lo > math.MaxInt64 {
+			return 0, false
+		}
+		p = lo
+	}
+	if zero {
+		return 0, true
+	}
+	return int64(p / uint64(max(size, 1))), true
+}
+
+// warnSymbols finds symbols of outputs that no input gives a value: nothing
+// says what they should be.
+func warnSymbols(info *Info, f *faults) {
+	if len(info.Inputs) == 0 {
+		return
+	}
+	declared := map[string]bool{"*": true, "": true}
+	for _, in := range info.Inputs {
+		declared[in.Shape.Symbol] = true
+		for _, d := range in.Shape.Dims {
+			declared[d.Symbol] = true
+		}
+	}
+	for _, out := range info.Outputs {
+		for _, d := range append([]Dim{{Symbol: out.Shape.Symbol}}, out.Shape.Dims...) {
+			if !declared[d.Symbol] {
+				f.warnf("output %s: its shape has the symbol %s, which no input has", quoteShort(out.Name), quoteShort(d.Symbol))
+				declared[d.Symbol] = true
+			}
+		}
+	}
+}
