@@ -1,0 +1,128 @@
+package carton
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/carton-oci/carton-oci/internal/httprange"
+)
+
+// contentEncoding returns the encoding of a response, "" where there is none.
+// More than one is refused: nothing serves files so, and each multiplies what a
+// small response can become.
+func contentEncoding(h http.Header) (string, error) {
+	found := ""
+	for _, value := range h.Values("Content-Encoding") {
+		for name := range strings.SplitSeq(value, ",") {
+			name = strings.ToLower(strings.TrimSpace(name))
+			switch {
+			case name == "" || name == "identity":
+				continue
+			case found != "":
+				return "", errorf(ErrLink, "", "got more than one content-encoding, want at most one")
+			}
+			found = name
+		}
+	}
+	switch found {
+	case "x-gzip": // RFC 9110, section 8.4.1.3
+		return "gzip", nil
+	case "", "gzip", "deflate", "br", "zstd":
+		return found, nil
+	}
+	return "", errorf(ErrLink, "", "got the content-encoding %s, want gzip, deflate, br or zstd", httprange.Printable(found))
+}
+
+// decodeContent decodes body, and closes it with what it returns.
+func decodeContent(encoding string, body io.ReadCloser) (io.ReadCloser, error) {
+	d := &decoded{encoding: encoding, src: &remembering{r: body}, body: body}
+	var err error
+	switch encoding {
+	case "gzip":
+		d.r, err = gzip.NewReader(d.src)
+	case "deflate":
+		d.r, err = inflate(d.src)
+	case "br":
+		d.r = brotli.NewReader(d.src)
+	case "zstd":
+		var z *zstd.Decoder
+		z, err = zstd.NewReader(d.src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(MaxLinkZstdWindow))
+		if err == nil {
+			d.r, d.free = z, z.Close
+		}
+	}
+	if err != nil {
+		return nil, d.fault(err)
+	}
+	return d, nil
+}
+
+// inflate decodes "deflate", which is zlib's format (RFC 9110, section 8.4.1.2)
+// but was long sent without zlib's header.
+func inflate(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	head, err := b.Peek(2)
+	if err == nil && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
+		return zlib.NewReader(b)
+	}
+	return flate.NewReader(b), nil
+}
+
+// decoded is the content of an encoded body.
+type decoded struct {
+	encoding string
+	src      *remembering
+	r        io.Reader
+	body     io.Closer
+	free     func()
+}
+
+func (d *decoded) Read(p []byte) (int, error) {
+	n, err := d.r.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // a decoder's end is bare
+		err = d.fault(err)
+	}
+	return n, err
+}
+
+func (d *decoded) Close() error {
+	if d.free != nil {
+		d.free()
+	}
+	return d.body.Close()
+}
+
+// fault is the error for content that can't be decoded, or not be read.
+func (d *decoded) fault(err error) error {
+	if d.src.err != nil {
+		return d.src.err // a decoder would only say that its input ended
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return &Error{Kind: ErrLink, Msg: "content does not decode as " + d.encoding, Err: err}
+}
+
+// remembering keeps the error that its reader ended with.
+type remembering struct {
+	r   io.Reader
+	err error
+}
+
+func (r *remembering) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // an end is bare
+		r.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,207 @@
+package carton
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/httprange"
+)
+
+// LinkOptions say how links are followed. The zero value is the rules of LINKS
+// as [NewLinkFetcher] states them.
+type LinkOptions struct {
+	// AllowHosts names hosts, as HOST or HOST:PORT, that links may reach by plain
+	// http and at any address, private ones included. They are compared with what
+	// the URL says.
+	AllowHosts []string
+	// RootCAs verifies the hosts' certificates; nil is the system's.
+	RootCAs *x509.CertPool
+	// UserAgent is sent to the hosts; "" is "carton-oci".
+	UserAgent string
+	// MaxBytes is the most bytes of one content that is read from a host that does
+	// not say its size, and of any content that is decoded; 0 is 1 TiB.
+	MaxBytes int64
+	// Attempts is how many requests in a row may fail without progress, Stall how
+	// long a host may send nothing; 0 are 6 and 30 s.
+	Attempts int
+	Stall    time.Duration
+}
+
+// minLinkRate is the least rate, in bytes a second, at which a host is read: at
+// less it is as good as dead, and holds up whoever reads from it.
+const minLinkRate = 1 << 10
+
+// LinkFetcher follows links over HTTP.
+type LinkFetcher struct {
+	client *httprange.Client
+	getter httprange.Getter
+	opts   LinkOptions
+	err    error // what is wrong with the options
+}
+
+// NewLinkFetcher makes the [Fetcher] for links that strangers wrote:
+//
+//   - https to public addresses, checked on the address that is connected to;
+//     anything else only to hosts that are allowed by name;
+//   - at most [MaxLinkRedirects] redirects, each under the same rule;
+//   - no credentials, cookies or Referer; a URL that holds credentials is not
+//     followed; a proxy is used only if its host is allowed;
+//   - what a host sends in the content-encodings gzip, deflate, br and zstd (with
+//     a window of at most [MaxLinkZstdWindow]) is decoded; any other encoding, and
+//     more than one, is an error;
+//   - broken connections, 408, 429 and 5xx are retried, Retry-After is honoured.
+//
+// Errors wrap ErrLink; malformed AllowHosts make every call fail.
+func NewLinkFetcher(o LinkOptions) *LinkFetcher {
+	f := &LinkFetcher{opts: o}
+	if f.opts.UserAgent == "" {
+		f.opts.UserAgent = "carton-oci"
+	}
+	if f.opts.MaxBytes <= 0 {
+		f.opts.MaxBytes = 1 << 40
+	}
+	f.client, f.err = httprange.NewClient(httprange.ClientOptions{Allow: o.AllowHosts, RootCAs: o.RootCAs})
+	if f.err == nil {
+		f.getter = httprange.Getter{
+			Do:     f.client.Do,
+			Policy: httprange.Policy{Attempts: o.Attempts, Stall: o.Stall, MinRate: minLinkRate},
+		}
+	}
+	return f
+}
+
+// Size implements [Fetcher]. It asks by HEAD, then by a range of one byte.
+func (f *LinkFetcher) Size(ctx context.Context, link Link) (int64, error) {
+	request, err := f.request(link)
+	if err != nil {
+		return -1, err
+	}
+	size, err := f.getter.Stat(ctx, request)
+	if err != nil {
+		return -1, linkError(err)
+	}
+	return size, nil
+}
+
+// Open implements [Fetcher].
+func (f *LinkFetcher) Open(ctx context.Context, link Link, off, n int64) (io.ReadCloser, error) {
+	request, err := f.request(link)
+	if err != nil {
+		return nil, err
+	}
+	body, err := f.getter.Open(ctx, request, off, n, -1)
+	if err != nil {
+		return nil, linkError(err)
+	}
+	encoding, err := contentEncoding(body.Header())
+	if err != nil {
+		body.Close()
+		return nil, err
+	}
+	if encoding == "" {
+		return f.limited(body, body.Size()), nil
+	}
+	if off != 0 || n >= 0 {
+		// That was a range of the encoded bytes, which can't be decoded.
+		body.Close()
+		if body, err = f.getter.Open(ctx, request, 0, -1, -1); err != nil {
+			return nil, linkError(err)
+		}
+		if encoding, err = contentEncoding(body.Header()); err != nil {
+			body.Close()
+			return nil, err
+		}
+	}
+	decoded, err := decodeContent(encoding, body)
+	if err != nil {
+		body.Close()
+		return nil, err
+	}
+	return cut(f.limited(decoded, -1), off, n)
+}
+
+// request makes the requests for a link.
+func (f *LinkFetcher) request(link Link) (httprange.NewRequest, error) {
+	if f.err != nil {
+		return nil, linkError(f.err)
+	}
+	u, err := url.Parse(link.URL)
+	if err != nil {
+		// The cause quotes the URL, which may hold a password.
+		return nil, errorf(ErrLink, "", "a link is not a URL")
+	}
+	return func(ctx context.Context) (*http.Request, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("User-Agent", f.opts.UserAgent)
+		return req, nil
+	}, nil
+}
+
+// limited bounds content whose size nobody has said.
+func (f *LinkFetcher) limited(r io.ReadCloser, size int64) io.ReadCloser {
+	if size >= 0 {
+		return &linkBody{r: r, left: -1}
+	}
+	return &linkBody{r: r, left: f.opts.MaxBytes}
+}
+
+// linkBody is a link's content: its errors wrap ErrLink, and it ends after left
+// bytes with ErrLimit.
+type linkBody struct {
+	r    io.ReadCloser
+	left int64 // -1: any number
+}
+
+func (b *linkBody) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.left >= 0 {
+		if int64(n) > b.left {
+			return 0, errorf(ErrLimit, "", "a link's content goes on after the most that is read of it")
+		}
+		b.left -= int64(n)
+	}
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF { //nolint:errorlint // both come bare, and say how the content ends
+		err = linkError(err)
+	}
+	return n, err
+}
+
+func (b *linkBody) Close() error { return b.r.Close() }
+
+// linkError makes err an ErrLink, with what helps where the host is refused.
+func linkError(err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		return err
+	}
+	var refused *httprange.NotAllowedError
+	if errors.As(err, &refused) {
+		err = hint.With(err, "if you trust that host: --allow-link-host %s", httprange.Printable(refused.Host))
+	}
+	return &Error{Kind: ErrLink, Err: err}
+}
+
+// cut gives n bytes of r from off; n < 0 means to the end.
+func cut(r io.ReadCloser, off, n int64) (io.ReadCloser, error) {
+	if off > 0 {
+		if _, err := io.CopyN(io.Discard, r, off); err != nil && err != io.EOF { //nolint:errorlint // bare from io.CopyN
+			r.Close()
+			return nil, err
+		} else if err != nil {
+			return ranged(r, r, 0, true), nil // the range begins past the content
+		}
+	}
+	if n < 0 {
+		return r, nil
+	}
+	return ranged(r, r, n, false), nil
+}

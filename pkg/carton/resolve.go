@@ -1,0 +1,181 @@
+package carton
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// sizesAtOnce is how many hosts are asked for sizes at the same time.
+const sizesAtOnce = 8
+
+// Resolve gives the carton that src is once its links are followed: a Source
+// like any other, whose linked members open through f. Where src has no LINKS it
+// is returned as it is. Closing what is returned closes src.
+//
+// A member's URLs are asked in the order of LINKS. What one of them can't give,
+// from the start or in the middle, the next one is asked for. Open verifies the
+// content against MANIFEST like that of every other member. A URL whose content
+// was wrong is not asked again; the error, ErrChecksum, reports Temporary() true
+// where another URL is left. A member that no URL could give is ErrLink, with
+// the reason of each.
+//
+// Members asks for the sizes of linked members, at most eight at once; where no
+// host says one it is -1.
+func Resolve(src Source, f Fetcher) Source {
+	links := src.Links()
+	if links == nil || len(links.URLs) == 0 {
+		return src
+	}
+	return &resolved{
+		Source: src,
+		fetch:  f,
+		links:  links,
+		places: map[string]*linkPlaces{},
+		sizes:  map[string]int64{},
+		open:   map[*linkReader]struct{}{},
+	}
+}
+
+// resolved is a source whose links are followed.
+type resolved struct {
+	Source
+	fetch Fetcher
+	links *Links
+
+	mu     sync.Mutex
+	places map[string]*linkPlaces // by hash
+	open   map[*linkReader]struct{}
+	closed bool
+
+	sizing sync.Mutex // held while sizes are asked for
+	sizes  map[string]int64
+}
+
+// Open implements [Source].
+func (s *resolved) Open(ctx context.Context, path string) (io.ReadCloser, error) {
+	r, err := s.Source.Open(ctx, path)
+	if !errors.Is(err, ErrLink) {
+		return r, err
+	}
+	return s.follow(ctx, path, 0, -1, true, err)
+}
+
+// OpenRange implements [Source].
+func (s *resolved) OpenRange(ctx context.Context, path string, off, n int64) (io.ReadCloser, error) {
+	r, err := s.Source.OpenRange(ctx, path, off, n)
+	if !errors.Is(err, ErrLink) {
+		return r, err
+	}
+	if off < 0 {
+		return nil, errorf(ErrFormat, path, "range begins at %d, want 0 or more", off)
+	}
+	return s.follow(ctx, path, off, n, false, err)
+}
+
+// Close implements [Source].
+func (s *resolved) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	for r := range s.open {
+		r.cancel()
+	}
+	s.mu.Unlock()
+	return s.Source.Close()
+}
+
+// Members implements [Source].
+func (s *resolved) Members(ctx context.Context) ([]Member, error) {
+	members, err := s.Source.Members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.sizing.Lock()
+	defer s.sizing.Unlock()
+	if err := s.askSizes(ctx, members); err != nil {
+		return nil, err
+	}
+	for i := range members {
+		if m := &members[i]; m.Place == PlaceLinked && m.Size < 0 {
+			m.Size = s.sizes[m.Hash]
+		}
+	}
+	return members, nil
+}
+
+// askSizes learns the sizes of linked members, each content's once. A host that
+// does not answer is no error: who reads the member is told.
+func (s *resolved) askSizes(ctx context.Context, members []Member) error {
+	var hashes []string
+	for _, m := range members {
+		if _, known := s.sizes[m.Hash]; m.Place == PlaceLinked && m.Size < 0 && !known {
+			hashes = append(hashes, m.Hash)
+		}
+	}
+	slices.Sort(hashes)
+	hashes = slices.Compact(hashes)
+	sizes := make([]int64, len(hashes))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(sizesAtOnce, len(hashes)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(hashes)); i = next.Add(1) - 1 {
+				sizes[i] = s.askSize(ctx, hashes[i])
+			}
+		})
+	}
+	workers.Wait()
+	if err := ctx.Err(); err != nil {
+		return err // what was answered may be the interruption
+	}
+	for i, hash := range hashes {
+		s.sizes[hash] = sizes[i]
+	}
+	return nil
+}
+
+// askSize returns the size that the first host states which states one, else -1.
+func (s *resolved) askSize(ctx context.Context, hash string) int64 {
+	for _, u := range s.urls(hash) {
+		if ctx.Err() != nil {
+			break
+		}
+		if size, err := s.fetch.Size(ctx, Link{Hash: hash, URL: u}); err == nil && size >= 0 {
+			return size
+		}
+	}
+	return -1
+}
+
+// follow opens a linked member. linked is the error that src gave for it.
+func (s *resolved) follow(ctx context.Context, path string, off, n int64, verified bool, linked error) (io.ReadCloser, error) {
+	e, ok := s.Manifest().Lookup(path)
+	if !ok || len(s.links.URLs[e.Hash]) == 0 {
+		return nil, linked
+	}
+	r := &linkReader{s: s, path: path, hash: e.Hash, off: off, n: n, tried: map[string]bool{}}
+	if verified {
+		r.start()
+	}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		s.open[r] = struct{}{}
+	}
+	s.mu.Unlock()
+	if closed {
+		r.cancel()
+		return nil, fmt.Errorf("open %s: %w", quotePath(path), fs.ErrClosed)
+	}
+	if err := r.next(); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}

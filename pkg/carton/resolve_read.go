@@ -1,0 +1,172 @@
+package carton
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"io"
+	"io/fs"
+	"sync"
+)
+
+// linkReader reads a linked content from one URL after another.
+type linkReader struct {
+	s      *resolved
+	ctx    context.Context //nolint:containedctx // a reader is one call's work
+	cancel context.CancelFunc
+	path   string
+	hash   string
+	off, n int64     // what was asked for; n < 0: to the end
+	sum    hash.Hash // nil: a range, not verified
+
+	mu     sync.Mutex
+	body   io.ReadCloser
+	url    string
+	got    int64           // bytes delivered
+	from   []string        // the URLs that they came from
+	tried  map[string]bool // URLs that were opened
+	failed linkFailures
+	err    error // what Read returns from now on
+}
+
+// start makes r verify what it reads.
+func (r *linkReader) start() { r.sum = sha256.New() }
+
+// next opens the first URL that was not tried at the byte that is due.
+func (r *linkReader) next() error {
+	for _, u := range r.s.urls(r.hash) {
+		if r.tried[u] {
+			continue
+		}
+		r.tried[u] = true
+		left := r.n
+		if left >= 0 {
+			left -= r.got
+		}
+		body, err := r.s.fetch.Open(r.ctx, Link{Hash: r.hash, URL: u}, r.off+r.got, left)
+		if err == nil {
+			r.body, r.url = body, u
+			return nil
+		}
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		r.gaveUp(u, err)
+	}
+	return r.nobody()
+}
+
+// gaveUp notes why a URL could not be read.
+func (r *linkReader) gaveUp(u string, err error) {
+	r.failed = append(r.failed, linkFailure{u, err})
+	r.s.failed(r.hash, u)
+}
+
+// nobody is the error where no URL gave the content.
+func (r *linkReader) nobody() error {
+	r.s.mu.Lock()
+	wrong := r.s.place(r.hash).wrong
+	all := append(append(linkFailures(nil), r.failed...), wrong...)
+	r.s.mu.Unlock()
+	kind := ErrLink
+	if len(r.failed) == 0 && len(wrong) > 0 {
+		kind = ErrChecksum
+	}
+	return &Error{Path: r.path, Kind: kind, Msg: "no URL of LINKS gives it", Err: all}
+}
+
+func (r *linkReader) Read(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.err == nil {
+		n, err := r.body.Read(p)
+		if n > 0 {
+			r.deliver(p[:n])
+		}
+		switch {
+		case err == nil:
+		case isEnd(err) && r.sum == nil, err == io.EOF: //nolint:errorlint // an end is bare
+			r.err = r.end(err)
+		default:
+			r.err = r.broke(err)
+		}
+		if n > 0 || err == nil {
+			return n, nil
+		}
+	}
+	return 0, r.err
+}
+
+// deliver counts bytes that the caller gets.
+func (r *linkReader) deliver(p []byte) {
+	if r.sum != nil {
+		r.sum.Write(p)
+	}
+	r.got += int64(len(p))
+	if len(r.from) == 0 || r.from[len(r.from)-1] != r.url {
+		r.from = append(r.from, r.url)
+	}
+}
+
+// broke goes on at another URL, or returns the error to end with.
+func (r *linkReader) broke(err error) error {
+	r.body.Close()
+	r.body = nil
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	r.gaveUp(r.url, err)
+	if r.got > 0 && r.sum != nil && r.s.onlyWhole(r.hash) {
+		err := r.nobody()
+		if len(r.s.urls(r.hash)) > 1 {
+			return temporaryError{err}
+		}
+		return err
+	}
+	return r.next()
+}
+
+// end judges the content once all of it was read.
+func (r *linkReader) end(err error) error {
+	if r.sum == nil {
+		if r.n > r.got {
+			return io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	got := hex.EncodeToString(r.sum.Sum(nil))
+	if got == r.hash {
+		return io.EOF
+	}
+	from := r.from
+	if len(from) == 0 {
+		from = []string{r.url}
+	}
+	wrong := errorf(ErrChecksum, r.path, "got sha256 %s, want %s", got, r.hash)
+	left := r.s.wrong(r.hash, from, wrong)
+	shown := error(&Error{Path: r.path, Kind: ErrChecksum, Err: linkFailure{from[len(from)-1], wrong}})
+	if left > 0 {
+		return temporaryError{shown}
+	}
+	return shown
+}
+
+// Close ends the read, also one that is under way.
+func (r *linkReader) Close() error {
+	r.cancel()
+	r.s.mu.Lock()
+	delete(r.s.open, r)
+	r.s.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = fs.ErrClosed
+	}
+	if r.body == nil {
+		return nil
+	}
+	body := r.body
+	r.body = nil
+	return body.Close()
+}
