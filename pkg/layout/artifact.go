@@ -1,8 +1,6 @@
 package layout
 
 import (
-	"bytes"
-	"encoding/json"
 	"unicode/utf8"
 
 	"github.com/opencontainers/go-digest"
@@ -49,13 +47,10 @@ func NewArtifact(spec ArtifactSpec) (*Artifact, error) {
 	if err := checkManifest(&m); err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(&m); err != nil {
+	raw, err := marshal(&m)
+	if err != nil {
 		return nil, &Error{Object: "image manifest", Kind: ErrFormat, Err: err}
 	}
-	raw := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 	if len(raw) > MaxManifestBytes {
 		return nil, errorf(ErrLimit, "image manifest", "is %d bytes, want at most %d", len(raw), MaxManifestBytes)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -73,6 +74,18 @@ func ReadManifest(ctx context.Context, f Fetcher, desc ocispec.Descriptor) (*oci
 		return nil, errorf(ErrFormat, "image manifest", "says that its type is %s, came as %s", quote(m.MediaType), quote(desc.MediaType))
 	}
 	return m, nil
+}
+
+// checkContent wants a manifest's bytes to be what its descriptor says.
+func checkContent(desc ocispec.Descriptor, content []byte) error {
+	if len(content) > MaxManifestBytes {
+		return errorf(ErrLimit, "image manifest", "is %d bytes, want at most %d", len(content), MaxManifestBytes)
+	}
+	if got := digest.FromBytes(content); int64(len(content)) != desc.Size || got != desc.Digest {
+		return errorf(ErrDigest, "image manifest", "got %d bytes of %s, want %d of %s",
+			len(content), got, desc.Size, quote(string(desc.Digest)))
+	}
+	return nil
 }
 
 // checkKind wants an image manifest and says what else it is.

@@ -1,0 +1,453 @@
+// Package storetest is what every layout.Store has to pass: an image-layout
+// folder, an adapted oras.Target, and a repository of a registry.
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+
+	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+const (
+	typeBlob   = "application/vnd.example.layer.v1.raw"
+	typeConfig = "application/vnd.example.config.v1+json"
+)
+
+// Run runs all tests, each with a store of its own that newStore makes empty.
+func Run(t *testing.T, newStore func() layout.Store) {
+	t.Helper()
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, layout.Store)
+	}{
+		{"NothingIsThere", nothingIsThere},
+		{"PushAndRead", pushAndRead},
+		{"PushReadsEachByteOnce", pushReadsOnce},
+		{"PushAgain", pushAgain},
+		{"PushOfOtherBytes", pushOfOtherBytes},
+		{"PushOfABrokenSource", pushOfABrokenSource},
+		{"PushStopsWithItsContext", pushStops},
+		{"BadDescriptors", badDescriptors},
+		{"Ranges", ranges},
+		{"Manifests", manifests},
+		{"TagsMove", tagsMove},
+		{"PutOfOtherBytes", putOfOtherBytes},
+		{"PushesAtOnce", pushesAtOnce},
+		{"WholeArtifact", wholeArtifact},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, newStore()) })
+	}
+}
+
+// Blob returns n bytes that depend on the seed, and their descriptor.
+func Blob(seed byte, n int) ([]byte, ocispec.Descriptor) {
+	b := make([]byte, n)
+	rng := rand.NewChaCha8([32]byte{seed})
+	rng.Read(b) //nolint:errcheck // never fails
+	return b, describe(typeBlob, b)
+}
+
+func describe(mediaType string, b []byte) ocispec.Descriptor {
+	return ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(b), Size: int64(len(b))}
+}
+
+// Opener opens b's bytes, hiding that they could be had otherwise.
+func Opener(b []byte) layout.Opener {
+	return func(_ context.Context, off int64) (io.ReadCloser, error) {
+		return io.NopCloser(iotest.DataErrReader(bytes.NewReader(b[off:]))), nil
+	}
+}
+
+func push(t *testing.T, s layout.Store, b []byte, desc ocispec.Descriptor) {
+	t.Helper()
+	if err := s.Push(t.Context(), desc, Opener(b), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantBlob(t *testing.T, s layout.Store, b []byte, desc ocispec.Descriptor) {
+	t.Helper()
+	if n, err := s.Stat(t.Context(), desc.Digest); err != nil || n != desc.Size {
+		t.Errorf("Stat: got %d, %v, want %d", n, err, desc.Size)
+	}
+	got, err := layout.ReadBlob(t.Context(), s, desc, desc.Size)
+	if err != nil || !bytes.Equal(got, b) {
+		t.Errorf("got %d bytes, %v, want %d", len(got), err, len(b))
+	}
+}
+
+func wantNoBlob(t *testing.T, s layout.Store, desc ocispec.Descriptor) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	if _, err := s.Stat(ctx, desc.Digest); !errors.Is(err, layout.ErrNotFound) {
+		t.Errorf("Stat: got %v, want ErrNotFound", err)
+	}
+	if r, err := s.OpenRange(ctx, desc, 0, -1); err == nil {
+		b, err := io.ReadAll(r)
+		r.Close()
+		if !errors.Is(err, layout.ErrNotFound) {
+			t.Errorf("OpenRange: got %d bytes and %v, want ErrNotFound", len(b), err)
+		}
+	} else if !errors.Is(err, layout.ErrNotFound) {
+		t.Errorf("OpenRange: got %v, want ErrNotFound", err)
+	}
+}
+
+func nothingIsThere(t *testing.T, s layout.Store) {
+	_, desc := Blob(1, 100)
+	wantNoBlob(t, s, desc)
+	desc.MediaType = ocispec.MediaTypeImageManifest
+	if _, err := s.FetchManifest(t.Context(), desc); !errors.Is(err, layout.ErrNotFound) {
+		t.Errorf("FetchManifest: got %v, want ErrNotFound", err)
+	}
+	for _, ref := range []string{"v1", string(desc.Digest)} {
+		if _, err := s.Resolve(t.Context(), ref); !errors.Is(err, layout.ErrNotFound) {
+			t.Errorf("Resolve %s: got %v, want ErrNotFound", ref, err)
+		}
+	}
+}
+
+func pushAndRead(t *testing.T, s layout.Store) {
+	for i, n := range []int{1, 511, 1 << 16, 3<<20 + 7} {
+		b, desc := Blob(byte(i), n)
+		push(t, s, b, desc)
+		wantBlob(t, s, b, desc)
+	}
+}
+
+func pushReadsOnce(t *testing.T, s layout.Store) {
+	b, desc := Blob(1, 2<<20)
+	var read, opened, last atomic.Int64
+	open := func(ctx context.Context, off int64) (io.ReadCloser, error) {
+		opened.Add(1)
+		r, err := Opener(b)(ctx, off)
+		return counted{r, &read, &opened}, err
+	}
+	sent := func(off int64) {
+		if off < 0 || off > desc.Size {
+			t.Errorf("was told the offset %d of %d", off, desc.Size)
+		}
+		last.Store(off)
+	}
+	if err := s.Push(t.Context(), desc, open, sent); err != nil {
+		t.Fatal(err)
+	}
+	if read.Load() != desc.Size || last.Load() != desc.Size {
+		t.Errorf("read %d bytes, was told %d, want %d", read.Load(), last.Load(), desc.Size)
+	}
+	if opened.Load() != 0 {
+		t.Errorf("%d readers are left open", opened.Load())
+	}
+	wantBlob(t, s, b, desc)
+}
+
+// counted counts what was read, and one down when it is closed.
+type counted struct {
+	r            io.ReadCloser
+	read, opened *atomic.Int64
+}
+
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.read.Add(int64(n))
+	return n, err
+}
+
+func (c counted) Close() error { c.opened.Add(-1); return c.r.Close() }
+
+func pushAgain(t *testing.T, s layout.Store) {
+	b, desc := Blob(1, 1000)
+	push(t, s, b, desc)
+	push(t, s, b, desc)
+	wantBlob(t, s, b, desc)
+}
+
+func pushOfOtherBytes(t *testing.T, s layout.Store) {
+	b, desc := Blob(1, 300_000)
+	flipped := bytes.Clone(b)
+	flipped[len(b)-1] ^= 1
+	for name, other := range map[string][]byte{
+		"one bit":  flipped,
+		"shorter":  b[:len(b)-1],
+		"nothing":  nil,
+		"longer":   append(bytes.Clone(b), 0),
+		"far more": append(bytes.Clone(b), b...),
+	} {
+		err := s.Push(t.Context(), desc, Opener(other), nil)
+		if !errors.Is(err, layout.ErrDigest) {
+			t.Errorf("%s: got %v, want ErrDigest", name, err)
+		}
+		wantNoBlob(t, s, desc)
+	}
+	push(t, s, b, desc)
+	wantBlob(t, s, b, desc)
+}
+
+func pushOfABrokenSource(t *testing.T, s layout.Store) {
+	b, desc := Blob(1, 300_000)
+	broken := errors.New("the disk is gone")
+	for name, open := range map[string]layout.Opener{
+		"opening": func(context.Context, int64) (io.ReadCloser, error) { return nil, broken },
+		"reading": func(context.Context, int64) (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(bytes.NewReader(b[:1000]), iotest.ErrReader(broken))), nil
+		},
+		"the end": func(context.Context, int64) (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(bytes.NewReader(b), iotest.ErrReader(broken))), nil
+		},
+	} {
+		if err := s.Push(t.Context(), desc, open, nil); !errors.Is(err, broken) {
+			t.Errorf("%s: got %v, want %v", name, err, broken)
+		}
+		wantNoBlob(t, s, desc)
+	}
+}
+
+func pushStops(t *testing.T, s layout.Store) {
+	b, desc := Blob(1, 4<<20)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	open := func(ctx context.Context, off int64) (io.ReadCloser, error) {
+		r, err := Opener(b)(ctx, off)
+		return cancels{r, cancel}, err
+	}
+	if err := s.Push(ctx, desc, open, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	wantNoBlob(t, s, desc)
+}
+
+// cancels cancels the push that reads it, with the first read.
+type cancels struct {
+	io.ReadCloser
+	cancel func()
+}
+
+func (c cancels) Read(b []byte) (int, error) {
+	c.cancel()
+	return c.ReadCloser.Read(b[:min(len(b), 1000)])
+}
+
+func badDescriptors(t *testing.T, s layout.Store) {
+	b, good := Blob(1, 100)
+	for _, dgst := range []digest.Digest{"", "sha256:", "sha256:../../x", "sha512:" + digest.Digest(good.Digest.Encoded()), digest.Digest("sha256:" + string(bytes.ToUpper([]byte(good.Digest.Encoded()))))} {
+		desc := good
+		desc.Digest = dgst
+		if err := s.Push(t.Context(), desc, Opener(b), nil); err == nil {
+			t.Errorf("pushes to the digest %q", dgst)
+		}
+		if _, err := s.Stat(t.Context(), dgst); err == nil {
+			t.Errorf("finds the digest %q", dgst)
+		}
+	}
+	desc := good
+	desc.Size = -1
+	if err := s.Push(t.Context(), desc, Opener(b), nil); err == nil {
+		t.Error("pushes a negative size")
+	}
+	wantNoBlob(t, s, good)
+}
+
+func ranges(t *testing.T, s layout.Store) {
+	b, desc := Blob(1, 100_000)
+	push(t, s, b, desc)
+	for _, r := range [][2]int64{{0, -1}, {0, 1}, {0, 100_000}, {1, -1}, {50_000, 1000}, {99_999, 1}, {99_999, -1}} {
+		off, n := r[0], r[1]
+		want := b[off:]
+		if n >= 0 {
+			want = b[off : off+n]
+		}
+		rc, err := s.OpenRange(t.Context(), desc, off, n)
+		if err != nil {
+			t.Errorf("%d bytes at %d: %v", n, off, err)
+			continue
+		}
+		got, err := io.ReadAll(rc)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%d bytes at %d: got %d bytes, %v", n, off, len(got), err)
+		}
+		if err := rc.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, r := range [][2]int64{{0, 100_001}, {99_999, 2}, {100_001, -1}, {200_000, 1}, {-1, 5}} {
+		rc, err := s.OpenRange(t.Context(), desc, r[0], r[1])
+		if err != nil {
+			continue
+		}
+		if _, err := io.ReadAll(rc); err == nil {
+			t.Errorf("%d bytes at %d of %d: no error", r[1], r[0], desc.Size)
+		}
+		rc.Close()
+	}
+}
+
+// Artifact returns an artifact of two layers.
+func Artifact(t testing.TB, seed byte) *layout.Artifact {
+	t.Helper()
+	config := []byte(fmt.Sprintf(`{"seed":%d}`, seed))
+	spec := layout.ArtifactSpec{
+		ArtifactType: "application/vnd.example.v1",
+		Config:       layout.Layer{Descriptor: describe(typeConfig, config), Name: "config", Open: Opener(config)},
+	}
+	for i := range byte(2) {
+		b, desc := Blob(2*seed+i, 1000)
+		spec.Layers = append(spec.Layers, layout.Layer{Descriptor: desc, Name: fmt.Sprintf("model/%d", i), Open: Opener(b)})
+	}
+	a, err := layout.NewArtifact(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// pushLayers pushes what the artifact's image manifest lists.
+func pushLayers(t *testing.T, s layout.Store, a *layout.Artifact) {
+	t.Helper()
+	for _, l := range append([]layout.Layer{a.Config}, a.Layers...) {
+		if err := s.Push(t.Context(), l.Descriptor, l.Open, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func wantManifest(t *testing.T, s layout.Store, ref string, a *layout.Artifact) {
+	t.Helper()
+	desc, err := s.Resolve(t.Context(), ref)
+	if err != nil {
+		t.Errorf("Resolve %s: %v", ref, err)
+		return
+	}
+	if desc.Digest != a.Digest || desc.Size != a.Size || desc.MediaType != a.MediaType {
+		t.Errorf("Resolve %s: got %+v, want %+v", ref, desc, a.Descriptor)
+	}
+	b, err := s.FetchManifest(t.Context(), desc)
+	if err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(string(a.Manifest), string(b)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func manifests(t *testing.T, s layout.Store) {
+	a := Artifact(t, 1)
+	pushLayers(t, s, a)
+	if err := s.PutManifest(t.Context(), a.Descriptor, a.Manifest); err != nil {
+		t.Fatal(err)
+	}
+	wantManifest(t, s, string(a.Digest), a)
+	if _, err := s.Resolve(t.Context(), "v1"); !errors.Is(err, layout.ErrNotFound) {
+		t.Errorf("a tag that was not set: got %v, want ErrNotFound", err)
+	}
+	if err := s.PutManifest(t.Context(), a.Descriptor, a.Manifest, "v1", "latest"); err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range []string{"v1", "latest", string(a.Digest)} {
+		wantManifest(t, s, ref, a)
+	}
+	lying := a.Descriptor
+	lying.Size++
+	if _, err := s.FetchManifest(t.Context(), lying); err == nil {
+		t.Error("fetches a manifest of another size")
+	}
+}
+
+func tagsMove(t *testing.T, s layout.Store) {
+	old, young := Artifact(t, 1), Artifact(t, 2)
+	for _, a := range []*layout.Artifact{old, young} {
+		pushLayers(t, s, a)
+		if err := s.PutManifest(t.Context(), a.Descriptor, a.Manifest, "v1", "tag-"+a.Digest.Encoded()[:8]); err != nil {
+			t.Fatal(err)
+		}
+		wantManifest(t, s, "v1", a)
+	}
+	wantManifest(t, s, "tag-"+old.Digest.Encoded()[:8], old)
+	wantManifest(t, s, string(old.Digest), old)
+}
+
+func putOfOtherBytes(t *testing.T, s layout.Store) {
+	a, other := Artifact(t, 1), Artifact(t, 2)
+	pushLayers(t, s, a)
+	pushLayers(t, s, other)
+	for name, content := range map[string][]byte{
+		"other bytes": other.Manifest, "shorter": a.Manifest[:len(a.Manifest)-1], "nothing": nil,
+	} {
+		if err := s.PutManifest(t.Context(), a.Descriptor, content, "v1"); !errors.Is(err, layout.ErrDigest) {
+			t.Errorf("%s: got %v, want ErrDigest", name, err)
+		}
+	}
+	for _, ref := range []string{"v1", string(a.Digest)} {
+		if _, err := s.Resolve(t.Context(), ref); !errors.Is(err, layout.ErrNotFound) {
+			t.Errorf("Resolve %s: got %v, want ErrNotFound", ref, err)
+		}
+	}
+}
+
+func pushesAtOnce(t *testing.T, s layout.Store) {
+	var workers sync.WaitGroup
+	for i := range 12 {
+		b, desc := Blob(byte(i%4), 200_000) // three of each
+		workers.Go(func() {
+			if err := s.Push(t.Context(), desc, Opener(b), nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for i := range 4 {
+		a := Artifact(t, byte(100+i))
+		workers.Go(func() {
+			if _, err := layout.Push(t.Context(), s, a, layout.PushOptions{Tags: []string{fmt.Sprintf("v%d", i), "latest"}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	workers.Wait()
+	for i := range 4 {
+		b, desc := Blob(byte(i), 200_000)
+		wantBlob(t, s, b, desc)
+		wantManifest(t, s, fmt.Sprintf("v%d", i), Artifact(t, byte(100+i)))
+	}
+	if _, err := s.Resolve(t.Context(), "latest"); err != nil {
+		t.Error(err)
+	}
+}
+
+func wholeArtifact(t *testing.T, s layout.Store) {
+	a := Artifact(t, 1)
+	first, err := layout.Push(t.Context(), s, a, layout.PushOptions{Tags: []string{"v1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := a.Config.Size + 2000; first.BytesUploaded != want {
+		t.Errorf("uploaded %d bytes, want %d", first.BytesUploaded, want)
+	}
+	for i := range a.Layers { // the second time nothing is opened
+		a.Layers[i].Open = nil
+	}
+	a.Config.Open = nil
+	second, err := layout.Push(t.Context(), s, a, layout.PushOptions{Tags: []string{"v1"}, NoClobber: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.BytesUploaded != 0 || second.Layers[1].Status != layout.Exists {
+		t.Errorf("the second time: got %+v", second)
+	}
+	wantManifest(t, s, "v1", a)
+	other := Artifact(t, 2)
+	if _, err := layout.Push(t.Context(), s, other, layout.PushOptions{Tags: []string{"v1"}, NoClobber: true}); !errors.Is(err, layout.ErrTagExists) {
+		t.Errorf("got %v, want ErrTagExists", err)
+	}
+	wantNoBlob(t, s, other.Layers[0].Descriptor)
+}

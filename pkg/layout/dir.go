@@ -1,0 +1,195 @@
+package layout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/place"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Dir is an image-layout folder as a [Store]. Several processes may use one
+// folder: blobs and index.json appear by rename, complete and on the disk, and
+// index.json is read, changed and replaced under a lock.
+//
+// A tag is the annotation org.opencontainers.image.ref.name of an entry of
+// index.json. An image manifest that loses its last tag stays listed without
+// one, as it stays in a registry.
+//
+// https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md
+type Dir struct {
+	path string
+}
+
+var _ Store = (*Dir)(nil)
+
+// OpenDir opens an image-layout folder that exists. Where there is none the
+// error wraps ErrNotFound; a version of the format that is not known is
+// ErrFormat.
+func OpenDir(path string) (*Dir, error) {
+	d := &Dir{path: path}
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// CreateDir opens an image-layout folder to write to. One that does not exist,
+// or is empty, becomes an image layout with the first push; before that nothing
+// is made, and everything that is looked for is ErrNotFound. A folder that
+// holds something else is ErrFormat.
+func CreateDir(path string) (*Dir, error) {
+	d := &Dir{path: path}
+	err := d.check()
+	if errors.Is(err, ErrNotFound) {
+		err = d.checkEmpty()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Path returns the folder's path as it was given.
+func (d *Dir) Path() string { return d.path }
+
+// Mount returns false: a folder has no repositories.
+func (d *Dir) Mount(context.Context, ocispec.Descriptor, Origin) (bool, error) { return false, nil }
+
+// check wants an image layout of the one version that there is.
+func (d *Dir) check() error {
+	b, err := d.readFile(ocispec.ImageLayoutFile)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return errorf(ErrNotFound, d.path, "is no image layout: there is no %s", ocispec.ImageLayoutFile)
+	}
+	if err != nil {
+		return err
+	}
+	var l ocispec.ImageLayout
+	if err := checkJSON(b, layoutShape); err != nil {
+		return errorf(ErrFormat, filepath.Join(d.path, ocispec.ImageLayoutFile), "%s", err)
+	}
+	if err := json.Unmarshal(b, &l); err != nil || l.Version != ocispec.ImageLayoutVersion {
+		return errorf(ErrFormat, filepath.Join(d.path, ocispec.ImageLayoutFile), "got the version %s, want %s",
+			quote(l.Version), ocispec.ImageLayoutVersion)
+	}
+	return nil
+}
+
+// checkEmpty wants a folder that an image layout can be made in.
+func (d *Dir) checkEmpty() error {
+	f, err := os.Open(d.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open image layout: %w", err)
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(2)
+	switch {
+	case errors.Is(err, syscall.ENOTDIR):
+		return errorf(ErrFormat, d.path, "is a file, want a folder")
+	case len(names) == 0:
+		return nil
+	}
+	return hint.With(errorf(ErrFormat, d.path, "holds other files and is no image layout"),
+		"name a folder that is empty or does not exist yet")
+}
+
+// create makes what is missing of an image layout: the first push's part.
+func (d *Dir) create(ctx context.Context) error {
+	err := d.check()
+	missing := errors.Is(err, ErrNotFound)
+	if err != nil && !missing {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(d.path, blobFolder), 0o755); err != nil {
+		return place.Explain("create image layout", d.path, err)
+	}
+	if !missing {
+		return nil
+	}
+	syncFolder(filepath.Join(d.path, ocispec.ImageBlobsDir))
+	syncFolder(filepath.Dir(d.path))
+	if err := d.write(ctx, ocispec.ImageIndexFile, false, emptyIndex); err != nil {
+		return err
+	}
+	// What makes the folder a layout comes last.
+	return d.write(ctx, ocispec.ImageLayoutFile, false, func() ([]byte, error) {
+		return marshal(ocispec.ImageLayout{Version: ocispec.ImageLayoutVersion})
+	})
+}
+
+// write puts a file of the folder in its place. make gives its content once
+// nobody else is writing it; a file that exists is replaced or left as it is.
+func (d *Dir) write(ctx context.Context, name string, replace bool, make func() ([]byte, error)) error {
+	f, err := d.acquire(ctx, name, replace)
+	if f == nil || err != nil {
+		return err
+	}
+	defer f.Discard() //nolint:errcheck // after Commit it does nothing
+	b, err := make()
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(b, 0); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+// acquire begins a file of the folder, waiting while another process writes it.
+// It returns nil where the file exists and is not to be replaced.
+func (d *Dir) acquire(ctx context.Context, name string, replace bool) (*place.File, error) {
+	const first, last = 5 * time.Millisecond, 250 * time.Millisecond
+	for wait := first; ; wait = min(2*wait, last) {
+		f, err := place.Create(filepath.Join(d.path, name), place.Options{Replace: replace})
+		if errors.Is(err, place.ErrExist) {
+			return nil, nil //nolint:nilnil // documented
+		}
+		if !errors.Is(err, place.ErrBusy) {
+			return f, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for the process that writes %s: %w", filepath.Join(d.path, name), ctx.Err())
+		case <-time.After(wait):
+		}
+	}
+}
+
+// syncFolder makes new folders in a folder survive a crash, on systems where a
+// folder can be synced. Files sync their own folder, when they get their names.
+func syncFolder(path string) {
+	if f, err := os.Open(path); err == nil {
+		f.Sync() //nolint:errcheck // not every system can
+		f.Close()
+	}
+}
+
+// readFile reads a small file of the folder.
+func (d *Dir) readFile(name string) ([]byte, error) {
+	f, err := os.Open(filepath.Join(d.path, name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, MaxManifestBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > MaxManifestBytes {
+		return nil, errorf(ErrLimit, filepath.Join(d.path, name), "is over %d bytes", MaxManifestBytes)
+	}
+	return b, nil
+}

@@ -1,0 +1,161 @@
+package layout
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// tagPattern is what a tag of a folder may be: what registries take, and the
+// names with slashes, colons and the like that the specification allows here.
+var tagPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._/:@+-]{0,254}$`)
+
+// Resolve implements [Fetcher]. A digest is also found where no entry of
+// index.json lists it, as long as the folder holds the manifest.
+func (d *Dir) Resolve(ctx context.Context, reference string) (ocispec.Descriptor, error) {
+	if err := d.check(); err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	index, err := d.readIndex()
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	dgst := digest.Digest(reference)
+	byDigest := CheckDigest(dgst) == nil
+	var found *indexEntry
+	for i := range index.Manifests {
+		e := &index.Manifests[i]
+		if byDigest && e.Digest == dgst {
+			return e.plain(d.path)
+		}
+		if byDigest || e.tag() == "" || e.tag() != reference {
+			continue
+		}
+		if found != nil && found.Digest != e.Digest {
+			return ocispec.Descriptor{}, hint.With(errorf(ErrFormat, reference, "names two manifests in %s", quote(d.path)),
+				"say which one by its digest: %s or %s", found.Digest, e.Digest)
+		}
+		found = e
+	}
+	switch {
+	case found != nil:
+		return found.plain(d.path)
+	case byDigest:
+		return d.describe(ctx, dgst)
+	}
+	return ocispec.Descriptor{}, errorf(ErrNotFound, reference, "no such tag in %s", quote(d.path))
+}
+
+// plain returns the descriptor of an entry that is going to be used.
+func (e *indexEntry) plain(path string) (ocispec.Descriptor, error) {
+	if err := CheckDescriptor(e.Descriptor); err != nil {
+		return ocispec.Descriptor{}, &Error{Object: filepath.Join(path, ocispec.ImageIndexFile), Kind: ErrFormat, Err: err}
+	}
+	return plainDescriptor(e.Descriptor), nil
+}
+
+// plainDescriptor leaves out what a place says about a manifest.
+func plainDescriptor(desc ocispec.Descriptor) ocispec.Descriptor {
+	return ocispec.Descriptor{
+		MediaType: desc.MediaType, Digest: desc.Digest, Size: desc.Size, ArtifactType: desc.ArtifactType,
+	}
+}
+
+// describe finds out what kind of manifest a blob is.
+func (d *Dir) describe(ctx context.Context, dgst digest.Digest) (ocispec.Descriptor, error) {
+	size, err := d.Stat(ctx, dgst)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	none := errorf(ErrNotFound, string(dgst), "is a blob of %s and no manifest", quote(d.path))
+	if size > MaxManifestBytes {
+		return ocispec.Descriptor{}, none
+	}
+	desc := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: dgst, Size: size}
+	b, err := ReadBlob(ctx, d, desc, MaxManifestBytes)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	var m struct {
+		MediaType    string          `json:"mediaType"`
+		ArtifactType string          `json:"artifactType"`
+		Layers       json.RawMessage `json:"layers"`
+		Manifests    json.RawMessage `json:"manifests"`
+	}
+	if json.Unmarshal(b, &m) != nil || (m.Layers == nil) == (m.Manifests == nil) {
+		return ocispec.Descriptor{}, none
+	}
+	desc.ArtifactType = m.ArtifactType
+	switch {
+	case m.MediaType != "":
+		desc.MediaType = m.MediaType
+	case m.Manifests != nil:
+		desc.MediaType = ocispec.MediaTypeImageIndex
+	}
+	return desc, nil
+}
+
+// FetchManifest implements [Fetcher].
+func (d *Dir) FetchManifest(ctx context.Context, desc ocispec.Descriptor) ([]byte, error) {
+	return ReadBlob(ctx, d, desc, MaxManifestBytes)
+}
+
+// PutManifest implements [Store]. The blobs that an image manifest lists must be
+// there.
+func (d *Dir) PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, tags ...string) error {
+	for _, tag := range tags {
+		if !tagPattern.MatchString(tag) || CheckDigest(digest.Digest(tag)) == nil {
+			return fmt.Errorf("tag %s: %w", quote(tag), fs.ErrInvalid)
+		}
+	}
+	if err := checkContent(desc, content); err != nil {
+		return err
+	}
+	if err := d.complete(ctx, desc, content); err != nil {
+		return err
+	}
+	open := func(_ context.Context, off int64) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(content[off:])), nil
+	}
+	if err := d.Push(ctx, desc, open, nil); err != nil {
+		return err
+	}
+	return d.write(ctx, ocispec.ImageIndexFile, true, func() ([]byte, error) {
+		index, err := d.readIndex()
+		if err != nil {
+			return nil, err
+		}
+		index.put(desc, tags)
+		return marshal(index)
+	})
+}
+
+// complete wants every blob of an image manifest to be in the folder.
+func (d *Dir) complete(ctx context.Context, desc ocispec.Descriptor, content []byte) error {
+	if desc.MediaType != ocispec.MediaTypeImageManifest {
+		return nil
+	}
+	var m ocispec.Manifest
+	if err := json.Unmarshal(content, &m); err != nil {
+		return &Error{Object: "image manifest", Kind: ErrFormat, Err: err}
+	}
+	for _, b := range append([]ocispec.Descriptor{m.Config}, m.Layers...) {
+		size, err := d.Stat(ctx, b.Digest)
+		if err != nil {
+			return inManifest(err)
+		}
+		if size != b.Size {
+			return errorf(ErrDigest, string(b.Digest), "is %d bytes in %s, want %d", size, quote(d.path), b.Size)
+		}
+	}
+	return nil
+}

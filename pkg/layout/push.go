@@ -1,0 +1,269 @@
+package layout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/progress"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+const (
+	// defaultConcurrency is how many blobs are pushed at once.
+	defaultConcurrency = 8
+	// pushAttempts is how often a blob is pushed whose source says that another
+	// attempt may do better.
+	pushAttempts = 3
+)
+
+// PushOptions say how an artifact is pushed. The zero value pushes by digest,
+// without a tag.
+type PushOptions struct {
+	// Tags are pointed to the artifact when it is complete.
+	Tags []string
+	// NoClobber refuses, with ErrTagExists, to move a tag that points to another
+	// artifact. It looks before anything is sent and again before the tags move.
+	NoClobber bool
+	// Concurrency is how many blobs are pushed at once; 0 is 8.
+	Concurrency int
+	// Progress is told of every blob, once a digest.
+	Progress progress.Func
+}
+
+// Status says how a blob got to where it was pushed.
+type Status string
+
+// The ways for a blob to get there.
+const (
+	Uploaded Status = "uploaded" // its bytes were sent
+	Exists   Status = "exists"   // it was there
+	Mounted  Status = "mounted"  // from another repository of the same registry
+)
+
+// LayerStatus is what happened to one layer.
+type LayerStatus struct {
+	Name      string
+	MediaType string
+	Digest    digest.Digest
+	Size      int64
+	Status    Status
+}
+
+// PushResult is what a push did.
+type PushResult struct {
+	// Config and Layers are in the order of the image manifest. Layers of one
+	// digest have the one status of their blob.
+	Config LayerStatus
+	Layers []LayerStatus
+	// BytesUploaded is the sum of the sizes of the blobs that were uploaded.
+	BytesUploaded int64
+}
+
+// Push brings an artifact to a store: every blob that is not there, once, and
+// then the image manifest, and the tags with it. A blob is opened only if it is
+// neither there nor can be mounted from one of its origins. On an error the
+// tags are where they were; blobs that are through stay.
+func Push(ctx context.Context, s Store, a *Artifact, opts PushOptions) (*PushResult, error) {
+	p := &pusher{store: s, opts: opts, status: map[digest.Digest]Status{}}
+	if err := p.checkTags(ctx, a); err != nil {
+		return nil, err
+	}
+	if err := p.pushAll(ctx, uniqueLayers(a)); err != nil {
+		return nil, err
+	}
+	if err := p.checkTags(ctx, a); err != nil {
+		return nil, err
+	}
+	if err := s.PutManifest(ctx, a.Descriptor, a.Manifest, opts.Tags...); err != nil {
+		return nil, fmt.Errorf("push image manifest: %w", err)
+	}
+	return p.result(a), nil
+}
+
+type pusher struct {
+	store  Store
+	opts   PushOptions
+	mu     sync.Mutex
+	status map[digest.Digest]Status
+	sent   int64
+}
+
+// uniqueLayers returns the config and the layers, each digest once, with the
+// origins of all that have it.
+func uniqueLayers(a *Artifact) []Layer {
+	var list []Layer
+	at := map[digest.Digest]int{}
+	for _, l := range append([]Layer{a.Config}, a.Layers...) {
+		i, ok := at[l.Digest]
+		if !ok {
+			at[l.Digest] = len(list)
+			list = append(list, l)
+			continue
+		}
+		list[i].Origins = append(list[i].Origins[:len(list[i].Origins):len(list[i].Origins)], l.Origins...)
+	}
+	return list
+}
+
+// checkTags refuses to move tags, where that was asked for.
+func (p *pusher) checkTags(ctx context.Context, a *Artifact) error {
+	if !p.opts.NoClobber {
+		return nil
+	}
+	for _, tag := range p.opts.Tags {
+		desc, err := p.store.Resolve(ctx, tag)
+		switch {
+		case errors.Is(err, ErrNotFound):
+		case err != nil:
+			return fmt.Errorf("look for tag %s: %w", quote(tag), err)
+		case desc.Digest != a.Digest:
+			return hint.With(errorf(ErrTagExists, "tag "+tag, "points to %s, not to %s", desc.Digest, a.Digest),
+				"choose another tag, or push without --no-clobber")
+		}
+	}
+	return nil
+}
+
+// pushAll pushes the layers, some at once. The first error stops the others and
+// is returned.
+func (p *pusher) pushAll(ctx context.Context, layers []Layer) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	next := make(chan Layer)
+	var workers sync.WaitGroup
+	n := p.opts.Concurrency
+	if n <= 0 {
+		n = defaultConcurrency
+	}
+	for range min(n, len(layers)) {
+		workers.Go(func() {
+			for l := range next {
+				if ctx.Err() != nil {
+					continue
+				}
+				if err := p.pushOne(ctx, l); err != nil {
+					stop(fmt.Errorf("push %s: %w", quote(l.label()), err))
+				}
+			}
+		})
+	}
+	for _, l := range layers {
+		next <- l
+	}
+	close(next)
+	workers.Wait()
+	return context.Cause(ctx)
+}
+
+func (p *pusher) pushOne(ctx context.Context, l Layer) error {
+	p.report(l, progress.Started, 0, nil)
+	status, err := p.bring(ctx, l)
+	if err != nil {
+		return err
+	}
+	switch status {
+	case Exists:
+		p.report(l, progress.Exists, l.Size, nil)
+	case Mounted:
+		p.report(l, progress.Mounted, l.Size, nil)
+	case Uploaded:
+		p.report(l, progress.Finished, l.Size, nil)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status[l.Digest] = status
+	if status == Uploaded {
+		p.sent += l.Size
+	}
+	return nil
+}
+
+// bring gets a blob into the store in the cheapest way that works.
+func (p *pusher) bring(ctx context.Context, l Layer) (Status, error) {
+	there, err := p.exists(ctx, l)
+	if err != nil {
+		return "", err
+	}
+	if there {
+		return Exists, nil
+	}
+	for _, from := range l.Origins {
+		ok, err := p.store.Mount(ctx, l.Descriptor, from)
+		if err != nil {
+			return "", fmt.Errorf("mount from %s/%s: %w", from.Registry, from.Repository, err)
+		}
+		if ok {
+			return Mounted, nil
+		}
+	}
+	return Uploaded, p.upload(ctx, l)
+}
+
+// exists asks for a blob by its digest, or by its descriptor where the store
+// knows content by that.
+func (p *pusher) exists(ctx context.Context, l Layer) (bool, error) {
+	if s, ok := p.store.(interface {
+		Has(ctx context.Context, desc ocispec.Descriptor) (bool, error)
+	}); ok {
+		return s.Has(ctx, l.Descriptor)
+	}
+	size, err := p.store.Stat(ctx, l.Digest)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	case size != l.Size:
+		return false, errorf(ErrDigest, string(l.Digest), "is %d bytes in the store, want %d", size, l.Size)
+	}
+	return true, nil
+}
+
+// upload pushes a blob, and again where its source says that this may help.
+func (p *pusher) upload(ctx context.Context, l Layer) error {
+	if l.Open == nil {
+		return errorf(ErrNotFound, string(l.Digest), "is not in the store and nothing else has it")
+	}
+	for attempt := 1; ; attempt++ {
+		err := p.store.Push(ctx, l.Descriptor, l.Open, func(off int64) {
+			p.report(l, progress.Moving, off, nil)
+		})
+		if err == nil || attempt == pushAttempts || ctx.Err() != nil || !temporary(err) {
+			return err
+		}
+		p.report(l, progress.Retrying, 0, err)
+	}
+}
+
+// temporary reports whether an error says that another attempt may do better.
+func temporary(err error) bool {
+	var t interface{ Temporary() bool }
+	return errors.As(err, &t) && t.Temporary()
+}
+
+func (p *pusher) report(l Layer, state progress.State, done int64, err error) {
+	p.opts.Progress.Report(progress.Event{Name: l.label(), State: state, Done: done, Total: l.Size, Err: err})
+}
+
+// label is what people see of a layer.
+func (l *Layer) label() string {
+	if l.Name != "" {
+		return l.Name
+	}
+	return string(l.Digest)
+}
+
+func (p *pusher) result(a *Artifact) *PushResult {
+	status := func(l Layer) LayerStatus {
+		return LayerStatus{Name: l.Name, MediaType: l.MediaType, Digest: l.Digest, Size: l.Size, Status: p.status[l.Digest]}
+	}
+	r := &PushResult{Config: status(a.Config), BytesUploaded: p.sent}
+	for _, l := range a.Layers {
+		r.Layers = append(r.Layers, status(l))
+	}
+	return r
+}
