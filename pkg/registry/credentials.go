@@ -1,6 +1,209 @@
 package registry
 
-import "context"
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"oras.land/oras-go/v2/registry/remote/auth"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+)
+
+// Credentials are those that Docker, Podman and their like keep: in a JSON file,
+// and in the helper programs that it names. Nothing is read before it is
+// needed, so that a broken file does not stand in the way of who needs none.
+//
+// https://docs.docker.com/reference/cli/docker/login/#credential-stores
+type Credentials struct {
+	file string
+	// containers says that the file is Podman's auth.json: the same form, but
+	// Docker Hub goes by its name.
+	containers bool
+}
+
+// DockerCredentials returns the credentials in configFile; with "", those in
+// $REGISTRY_AUTH_FILE, else in $DOCKER_CONFIG/config.json, else in
+// ~/.docker/config.json. The file need not exist.
+func DockerCredentials(configFile string) *Credentials {
+	if configFile != "" {
+		return &Credentials{file: configFile}
+	}
+	if f := os.Getenv("REGISTRY_AUTH_FILE"); f != "" {
+		return &Credentials{file: f, containers: true}
+	}
+	dir := os.Getenv("DOCKER_CONFIG")
+	if dir == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return &Credentials{}
+		}
+		dir = filepath.Join(home, ".docker")
+	}
+	return &Credentials{file: filepath.Join(dir, "config.json")}
+}
+
+// File returns the name of the file, "" where the user has no home.
+func (c *Credentials) File() string { return c.file }
+
+// Credential is an auth.CredentialFunc: it returns what is kept for a host, with
+// the port where there is one, auth.EmptyCredential where that is nothing. An
+// entry for a part of the host ("ghcr.io/org") counts for the repositories
+// under it, the longest first. Errors wrap [ErrCredentials] and hold no secret.
+func (c *Credentials) Credential(ctx context.Context, hostport string) (auth.Credential, error) {
+	conf, err := c.read()
+	if err != nil {
+		return auth.EmptyCredential, err
+	}
+	host := userHost(hostport)
+	if helper := conf.helper(host); helper != "" {
+		cred, err := runHelper(ctx, helper, "get", c.account(host), auth.EmptyCredential)
+		if err != nil || cred != auth.EmptyCredential {
+			return cred, err
+		}
+	}
+	repository, _ := ctx.Value(repositoryKey{}).(string)
+	key, ok := conf.find(host, repository)
+	if !ok {
+		return auth.EmptyCredential, nil
+	}
+	cred, err := conf.Auths[key].credential()
+	if err != nil {
+		return auth.EmptyCredential, failCredentials("read credentials for %s: %s: %w", host, c.file, err)
+	}
+	return cred, nil
+}
+
+// account returns the key of a host's credentials.
+func (c *Credentials) account(host string) string {
+	if host == hubName && !c.containers {
+		return hubAccount
+	}
+	return host
+}
+
+// authFile is what of the file concerns credentials.
+type authFile struct {
+	Auths       map[string]authEntry `json:"auths"`
+	CredsStore  string               `json:"credsStore"`
+	CredHelpers map[string]string    `json:"credHelpers"`
+}
+
+// authEntry is one account. Auth is "user:password" in base64.
+type authEntry struct {
+	Auth          string `json:"auth"`
+	Username      string `json:"username"`
+	Password      string `json:"password"`
+	IdentityToken string `json:"identitytoken"`
+	RegistryToken string `json:"registrytoken"`
+}
+
+const maxAuthFileBytes = 16 << 20
+
+func (c *Credentials) read() (*authFile, error) {
+	conf := &authFile{}
+	if c.file == "" {
+		return conf, nil
+	}
+	info, err := os.Stat(c.file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return conf, nil
+	case err == nil && info.Size() > maxAuthFileBytes:
+		return nil, failCredentials("read credentials: %s: got %d bytes, want at most %d", c.file, info.Size(), maxAuthFileBytes)
+	case err != nil:
+		return nil, failCredentials("read credentials: %w", err)
+	}
+	b, err := os.ReadFile(c.file)
+	if err != nil {
+		return nil, failCredentials("read credentials: %w", err)
+	}
+	if b = bytes.TrimSpace(b); len(b) == 0 {
+		return conf, nil
+	}
+	if err := json.Unmarshal(b, conf); err != nil {
+		// The error of encoding/json may quote what it found.
+		return nil, &credentialError{hint.With(
+			fmt.Errorf("read credentials: %s: got something else, want Docker's JSON", c.file),
+			"mend the file, or name another with --registry-config")}
+	}
+	return conf, nil
+}
+
+// helper returns the name of the program that keeps a host's credentials.
+func (f *authFile) helper(host string) string {
+	for _, key := range accountKeys(host) {
+		if h := f.CredHelpers[key]; h != "" {
+			return h
+		}
+	}
+	return f.CredsStore
+}
+
+// accountKeys are the names that one host's account goes by.
+func accountKeys(host string) []string {
+	if host == hubName {
+		return []string{hubAccount, hubName, hubAlias, hubAPI}
+	}
+	return []string{host}
+}
+
+// find returns the key of the entry for a repository: the longest that names it
+// or a folder that it is in, then the host's. Entries that hold nothing, as
+// Docker writes them beside a helper, don't count.
+func (f *authFile) find(host, repository string) (string, bool) {
+	for name := repository; name != ""; {
+		if key := host + "/" + name; !f.Auths[key].empty() {
+			return key, true
+		}
+		i := strings.LastIndexByte(name, '/')
+		if i < 0 {
+			break
+		}
+		name = name[:i]
+	}
+	for _, key := range accountKeys(host) {
+		if !f.Auths[key].empty() {
+			return key, true
+		}
+	}
+	// Old versions of Docker wrote URLs.
+	for _, key := range slices.Sorted(maps.Keys(f.Auths)) {
+		_, rest, ok := strings.Cut(key, "://")
+		if name, _, _ := strings.Cut(rest, "/"); ok && userHost(name) == host && !f.Auths[key].empty() {
+			return key, true
+		}
+	}
+	return "", false
+}
+
+func (e authEntry) empty() bool { return e == authEntry{} }
+
+func (e authEntry) credential() (auth.Credential, error) {
+	cred := auth.Credential{
+		Username: e.Username, Password: e.Password,
+		RefreshToken: e.IdentityToken, AccessToken: e.RegistryToken,
+	}
+	if e.Auth == "" {
+		return cred, nil
+	}
+	b, err := base64.StdEncoding.DecodeString(e.Auth)
+	user, password, ok := strings.Cut(string(b), ":")
+	if err != nil || !ok {
+		return auth.EmptyCredential, errors.New("got an entry that is unreadable, want user:password in base64")
+	}
+	cred.Username, cred.Password = user, strings.Trim(password, "\x00")
+	return cred, nil
+}
 
 type repositoryKey struct{}
 
@@ -14,3 +217,7 @@ type credentialError struct{ err error }
 
 func (e *credentialError) Error() string   { return e.err.Error() }
 func (e *credentialError) Unwrap() []error { return []error{ErrCredentials, e.err} }
+
+func failCredentials(format string, args ...any) error {
+	return &credentialError{fmt.Errorf(format, args...)}
+}

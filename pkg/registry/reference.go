@@ -202,7 +202,8 @@ func apiHost(registry string) string {
 // userHost is the other way round: what people call the registry that an API's
 // host belongs to.
 func userHost(host string) string {
-	if host == hubAPI || host == "auth.docker.io" {
+	switch host {
+	case hubAPI, hubAlias, "auth.docker.io":
 		return hubName
 	}
 	return host

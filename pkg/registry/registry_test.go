@@ -19,7 +19,7 @@ import (
 )
 
 // quick is a policy that waits for nothing that a test has to wait for.
-var quick = Policy{Attempts: 4, MinBackoff: time.Microsecond, MaxBackoff: 10 * time.Microsecond, Stall: 5 * time.Second}
+var quick = Policy{Attempts: 6, MinBackoff: time.Microsecond, MaxBackoff: 10 * time.Microsecond, Stall: 5 * time.Second}
 
 // dial makes a client of a test's registry.
 func dial(t testing.TB, r *registrytest.Registry, repo string, opts Options) *Repository {

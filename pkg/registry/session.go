@@ -148,5 +148,8 @@ func parseStatusRange(s string) (int64, bool) {
 	if n > 0 && !quay {
 		n++
 	}
-	return n, n >= 0
+	if n < 0 {
+		return 0, false
+	}
+	return n, true
 }

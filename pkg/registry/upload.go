@@ -25,7 +25,7 @@ func (r *Repository) Push(ctx context.Context, desc ocispec.Descriptor, open lay
 		return fmt.Errorf("blob: %w: %w", err, layout.ErrFormat)
 	}
 	if desc.Size < 0 {
-		return fmt.Errorf("blob %s: got a size of %d: %w", desc.Digest, desc.Size, layout.ErrFormat)
+		return fmt.Errorf("blob %s: got a size of %d, want 0 or more: %w", desc.Digest, desc.Size, layout.ErrFormat)
 	}
 	u := &upload{repo: r, content: &content{desc: desc, open: open, sent: sent}}
 	if err := u.run(r.push(ctx)); err != nil {
@@ -102,6 +102,7 @@ func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error
 	}
 	delay, err := policy.Delay(u.failures, f.header)
 	if err != nil {
+		u.abandon(ctx)
 		return false, fmt.Errorf("%w: %w", f.err, err)
 	}
 	if err := policy.Sleep(ctx, delay); err != nil {

@@ -1,0 +1,296 @@
+package registry
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+const blobs = "/blobs/sha256"
+
+// TestOpenRangeRecovers breaks a download in every way that may pass.
+func TestOpenRangeRecovers(t *testing.T) {
+	const mib = 1 << 20
+	b := random(1, 4*mib)
+	get := func(e registrytest.Effect) registrytest.Fault {
+		return registrytest.Fault{Methods: "GET", Path: blobs, Effect: e}
+	}
+	policy := quick
+	policy.Stall = 200 * time.Millisecond
+	tests := map[string]struct {
+		conf   registrytest.Config
+		break_ func(*registrytest.Registry)
+		gets   int
+	}{
+		"nothing": {gets: 1},
+		"cut":     {break_: func(r *registrytest.Registry) { r.Break(get(registrytest.CutOut(mib))) }, gets: 2},
+		"cut many times": {break_: func(r *registrytest.Registry) {
+			f := get(registrytest.CutOut(mib / 4))
+			f.Times = 12
+			r.Break(f)
+		}, gets: 12},
+		"stall":          {break_: func(r *registrytest.Registry) { r.Break(get(r.StallOut(mib))) }, gets: 2},
+		"no answer":      {break_: func(r *registrytest.Registry) { r.Break(get(r.Hang)) }, gets: 2},
+		"503":            {break_: func(r *registrytest.Registry) { r.Break(get(registrytest.Answer(503, ""))) }, gets: 2},
+		"no ranges, cut": {conf: registrytest.Config{Quirks: registrytest.Quirks{NoRanges: true}}, break_: func(r *registrytest.Registry) { r.Break(get(registrytest.CutOut(mib))) }, gets: 2},
+		"CDN, cut": {conf: registrytest.Config{Quirks: registrytest.Quirks{CDN: true}}, break_: func(r *registrytest.Registry) {
+			r.Break(registrytest.Fault{Path: "/cdn/", Effect: registrytest.CutOut(mib)})
+		}, gets: 2},
+		"CDN, expired": {conf: registrytest.Config{Quirks: registrytest.Quirks{CDN: true}}, break_: func(r *registrytest.Registry) {
+			r.Break(registrytest.Fault{Path: "/cdn/", Effect: registrytest.Answer(503, "")})
+		}, gets: 2},
+		"token expires": {conf: registrytest.Config{Auth: registrytest.Auth{Users: map[string]string{"u": "p"}, Bearer: true, TokenUses: 1}}, break_: func(r *registrytest.Registry) {
+			f := get(registrytest.CutOut(mib))
+			f.After = 1 // the first is refused: its token has gone into Stat
+			r.Break(f)
+		}, gets: 4},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg := registrytest.New(t, tt.conf)
+			if tt.break_ != nil {
+				tt.break_(reg)
+			}
+			repo := dial(t, reg, "org/m", Options{Policy: policy, Credential: static("u", "p")})
+			desc := reg.AddBlob("org/m", b)
+			if tt.conf.Auth.Bearer {
+				if _, err := repo.Stat(t.Context(), desc.Digest); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rc, err := repo.OpenRange(t.Context(), desc, 100, 3*mib)
+			if got := readAll(t, rc, err); !bytes.Equal(got, b[100:100+3*mib]) {
+				t.Error("the range comes back different")
+			}
+			if got := reg.Count("GET", blobs); got != tt.gets {
+				t.Errorf("got %d GETs, want %d", got, tt.gets)
+			}
+			for _, rec := range reg.Requests() {
+				if rec.CDN && rec.Header.Get("Authorization") != "" {
+					t.Error("the CDN was sent credentials")
+				}
+			}
+		})
+	}
+}
+
+func TestOpenRangeFails(t *testing.T) {
+	b := random(1, 1000)
+	page := "<html>Please log in</html>"
+	tests := map[string]struct {
+		auth   registrytest.Auth
+		effect registrytest.Effect
+		kind   error
+		says   string
+		gets   int
+	}{
+		"404":        {effect: registrytest.Answer(404, `{"errors":[{"code":"BLOB_UNKNOWN","message":"blob unknown"}]}`), kind: layout.ErrNotFound, says: `404 Not Found: "blob unknown: blob unknown"`, gets: 1},
+		"403":        {effect: registrytest.Answer(403, ""), kind: ErrDenied, says: "403 Forbidden", gets: 1},
+		"503":        {effect: registrytest.Answer(503, ""), says: "gave up after 6 attempts", gets: 6},
+		"a web page": {effect: registrytest.Answer(200, page, "Content-Type", "text/html"), kind: layout.ErrDigest, says: "26 bytes, want 1000", gets: 1},
+		"too long":   {effect: registrytest.Answer(200, strings.Repeat("x", 1001)), kind: layout.ErrDigest, says: "1001 bytes, want 1000", gets: 1},
+		"no login":   {auth: registrytest.Auth{Users: map[string]string{"x": "y"}}, kind: ErrUnauthorized, says: "401", gets: 2},
+		"a loop": {effect: func(w http.ResponseWriter, req *http.Request, _ http.Handler) {
+			http.Redirect(w, req, req.URL.Path, 307)
+		}, kind: ErrUnsafe, says: "10 redirects", gets: 10},
+		"to a file":    {effect: registrytest.Answer(307, "", "Location", "file:///etc/passwd"), kind: ErrUnsafe, says: "file", gets: 1},
+		"shouting":     {effect: registrytest.Answer(400, strings.Repeat("\x1b[31mfire\n", 1<<20), "Content-Type", "text/plain"), says: "fire [31mfire", gets: 1},
+		"empty answer": {effect: registrytest.Answer(200, "", "Content-Length", "0"), kind: layout.ErrDigest, says: "0 bytes, want 1000", gets: 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg := registrytest.New(t, registrytest.Config{Auth: tt.auth})
+			repo := dial(t, reg, "org/m", Options{Credential: static("u", "p")})
+			desc := reg.AddBlob("org/m", b)
+			if tt.effect != nil {
+				reg.Break(registrytest.Fault{Methods: "GET", Path: blobs, Times: -1, Effect: tt.effect})
+			}
+			rc, err := repo.OpenRange(t.Context(), desc, 0, -1)
+			if err == nil {
+				_, err = io.Copy(io.Discard, rc)
+				rc.Close()
+			}
+			checkError(t, err, tt.kind, tt.says, "")
+			if got := reg.Count("GET", blobs); got != tt.gets {
+				t.Errorf("got %d GETs, want %d", got, tt.gets)
+			}
+		})
+	}
+}
+
+// TestRedirectDowngrade: what was asked by https does not come by http.
+func TestRedirectDowngrade(t *testing.T) {
+	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("the redirect was followed")
+	}))
+	defer plain.Close()
+	reg := registrytest.New(t, registrytest.Config{TLS: true})
+	repo := dial(t, reg, "org/m", Options{CAFile: reg.CAFile(t)})
+	desc := reg.AddBlob("org/m", []byte("x"))
+	reg.Break(registrytest.Fault{Methods: "GET|HEAD", Path: blobs, Times: -1, Effect: registrytest.Answer(307, "", "Location", plain.URL)})
+	_, err := repo.OpenRange(t.Context(), desc, 0, -1)
+	checkError(t, err, ErrUnsafe, "from https to http", "")
+	_, err = repo.Stat(t.Context(), desc.Digest)
+	checkError(t, err, ErrUnsafe, "from https to http", "")
+}
+
+// TestRedirectLeaks: neither Basic nor Bearer credentials leave the origin, not
+// even for another port of the same host, and not on the way back either.
+func TestRedirectLeaks(t *testing.T) {
+	for _, bearer := range []bool{false, true} {
+		var reg *registrytest.Registry
+		seen := 0
+		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			seen++
+			if req.Header.Get("Authorization") != "" {
+				t.Errorf("bearer %v: another port was sent credentials", bearer)
+			}
+			http.Redirect(w, req, reg.URL+"/back", http.StatusTemporaryRedirect)
+		}))
+		reg = registrytest.New(t, registrytest.Config{Auth: registrytest.Auth{Users: map[string]string{"u": "p"}, Bearer: bearer}})
+		repo := dial(t, reg, "org/m", Options{Credential: static("u", "p")})
+		desc := reg.AddBlob("org/m", []byte("x"))
+		if _, err := repo.Stat(t.Context(), desc.Digest); err != nil { // the token is known from here
+			t.Fatal(err)
+		}
+		reg.Break(registrytest.Fault{Path: blobs, Times: -1, Effect: registrytest.Answer(307, "", "Location", other.URL+"/x")})
+		if _, err := repo.OpenRange(t.Context(), desc, 0, -1); !errors.Is(err, layout.ErrNotFound) {
+			t.Errorf("got %v, want what %s/back answers", err, reg.URL)
+		}
+		for _, rec := range reg.Requests() {
+			if rec.Path == "/back" && rec.Header.Get("Authorization") != "" {
+				t.Errorf("bearer %v: credentials came back after they had gone", bearer)
+			}
+		}
+		if seen == 0 {
+			t.Error("the redirect was not followed")
+		}
+		other.Close()
+	}
+}
+
+func TestStat(t *testing.T) {
+	b := random(1, 1000)
+	for name, tt := range map[string]struct {
+		quirks registrytest.Quirks
+		auth   registrytest.Auth
+		break_ *registrytest.Fault
+		asks   int
+	}{
+		"head":            {asks: 1},
+		"head is refused": {quirks: registrytest.Quirks{NoHead: 401}, asks: 2}, // Harbor
+		"head is unknown": {quirks: registrytest.Quirks{NoHead: 405}, asks: 2},
+		"cdn":             {quirks: registrytest.Quirks{CDN: true}, asks: 1},
+		"no ranges":       {quirks: registrytest.Quirks{NoHead: 405, NoRanges: true}, asks: 2},
+		"503 five times":  {break_: &registrytest.Fault{Methods: "HEAD", Times: 5, Effect: registrytest.Answer(503, "")}, asks: 6},
+		"head without size": {break_: &registrytest.Fault{Methods: "HEAD", Effect: func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			w.Header().Set("Transfer-Encoding", "chunked")
+			w.WriteHeader(200)
+		}}, asks: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reg := registrytest.New(t, registrytest.Config{Quirks: tt.quirks, Auth: tt.auth})
+			repo := dial(t, reg, "org/m", Options{})
+			desc := reg.AddBlob("org/m", b)
+			if tt.break_ != nil {
+				reg.Break(*tt.break_)
+			}
+			if got, err := repo.Stat(t.Context(), desc.Digest); err != nil || got != 1000 {
+				t.Errorf("Stat = %d, %v; want 1000", got, err)
+			}
+			if got := reg.Count("HEAD|GET", blobs); got != tt.asks {
+				t.Errorf("got %d requests, want %d", got, tt.asks)
+			}
+		})
+	}
+	t.Run("absent", func(t *testing.T) {
+		reg := registrytest.New(t, registrytest.Config{})
+		repo := dial(t, reg, "org/m", Options{})
+		_, err := repo.Stat(t.Context(), testDigest)
+		checkError(t, err, layout.ErrNotFound, "404", "")
+	})
+	t.Run("absent, head refused", func(t *testing.T) {
+		reg := registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{NoHead: 401}})
+		repo := dial(t, reg, "org/m", Options{})
+		_, err := repo.Stat(t.Context(), testDigest)
+		checkError(t, err, layout.ErrNotFound, `"blob unknown`, "")
+	})
+	t.Run("denied", func(t *testing.T) {
+		reg := registrytest.New(t, registrytest.Config{Auth: registrytest.Auth{Denied: []string{"org/m"}}})
+		repo := dial(t, reg, "org/m", Options{})
+		_, err := repo.Stat(t.Context(), testDigest)
+		checkError(t, err, ErrDenied, `"denied: requested`, "carton-oci login")
+	})
+	t.Run("wrong digest", func(t *testing.T) {
+		reg := registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{DigestHeader: testDigest}})
+		repo := dial(t, reg, "org/m", Options{})
+		_, err := repo.Stat(t.Context(), reg.AddBlob("org/m", b).Digest)
+		checkError(t, err, layout.ErrDigest, testDigest, "")
+	})
+	t.Run("no digest", func(t *testing.T) {
+		reg := registrytest.New(t, registrytest.Config{})
+		repo := dial(t, reg, "org/m", Options{})
+		_, err := repo.Stat(t.Context(), "sha256:../../x")
+		checkError(t, err, layout.ErrFormat, "64 lower-case hex", "")
+	})
+}
+
+func TestPublicBlob(t *testing.T) {
+	users := map[string]string{"u": "p"}
+	for name, tt := range map[string]struct {
+		conf registrytest.Config
+		want bool
+	}{
+		"open":               {want: true},
+		"basic":              {conf: registrytest.Config{Auth: registrytest.Auth{Users: users}}},
+		"bearer":             {conf: registrytest.Config{Auth: registrytest.Auth{Users: users, Bearer: true}}},
+		"public, by token":   {conf: registrytest.Config{Auth: registrytest.Auth{Users: users, Bearer: true, AnonymousPull: true}}},
+		"public, without":    {conf: registrytest.Config{Auth: registrytest.Auth{Users: users, AnonymousPull: true}}, want: true},
+		"Harbor, public":     {conf: registrytest.Config{Auth: registrytest.Auth{Users: users, Bearer: true, AnonymousBlobs: true}, Quirks: registrytest.Quirks{NoHead: 401}}, want: true},
+		"behind a CDN":       {conf: registrytest.Config{Quirks: registrytest.Quirks{CDN: true}}, want: true},
+		"without any ranges": {conf: registrytest.Config{Quirks: registrytest.Quirks{NoRanges: true}}, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reg := registrytest.New(t, tt.conf)
+			repo := dial(t, reg, "org/m", Options{Credential: static("u", "p")})
+			desc := reg.AddBlob("org/m", random(1, 1<<20))
+			got, err := repo.PublicBlob(t.Context(), desc.Digest)
+			if err != nil || got != tt.want {
+				t.Errorf("PublicBlob = %v, %v; want %v", got, err, tt.want)
+			}
+			for _, rec := range reg.Requests() {
+				if rec.Header.Get("Authorization") != "" || rec.Path == "/token" {
+					t.Error("credentials were used")
+				}
+			}
+			if reg.Count("", blobs) != 1 {
+				t.Errorf("asked %d times, want once", reg.Count("", blobs))
+			}
+			resp, err := http.Get(repo.BlobURL(desc.Digest))
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if (resp.StatusCode == http.StatusOK) != tt.want {
+				t.Errorf("BlobURL answers %d", resp.StatusCode)
+			}
+		})
+	}
+	t.Run("absent", func(t *testing.T) {
+		reg := registrytest.New(t, registrytest.Config{})
+		repo := dial(t, reg, "org/m", Options{})
+		if got, err := repo.PublicBlob(t.Context(), testDigest); got || err != nil {
+			t.Errorf("PublicBlob = %v, %v; want false", got, err)
+		}
+	})
+}
