@@ -1,6 +1,9 @@
 package convert
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"time"
 )
 
@@ -60,7 +63,28 @@ type Options struct {
 	// Created is the artifact's time of creation; the zero time is left out.
 	// Commands take it from SOURCE_DATE_EPOCH and from nowhere else.
 	Created time.Time
+	// AllowInvalidInfo makes an artifact of a carton whose carton.toml breaks the
+	// rules too. What can't be read from it is left out of annotations and config.
+	// Structure, names and hashes are never forgiven.
+	AllowInvalidInfo bool
 	// CacheDir remembers digests of bundles and facts from headers of weights by
 	// member hash, so that a second push need not read them; "" remembers nothing.
 	CacheDir string
+}
+
+// withDefaults fills in what is "" and refuses what is no option.
+func (o Options) withDefaults() (Options, error) {
+	o.Layers = cmp.Or(o.Layers, FormRaw)
+	o.MediaTypes = cmp.Or(o.MediaTypes, FamilyCNAI)
+	o.Compress = cmp.Or(o.Compress, CompressNone)
+	_, family := families[o.MediaTypes]
+	switch {
+	case o.Layers != FormRaw && o.Layers != FormTar:
+		return o, fmt.Errorf("layers: got %q, want %s or %s", o.Layers, FormRaw, FormTar)
+	case !family:
+		return o, fmt.Errorf("media types: got %q, want %s, %s or %s", o.MediaTypes, FamilyCNAI, FamilyCNCF, FamilyDraft)
+	case !slices.Contains([]Compression{CompressNone, CompressZstd, CompressGzip}, o.Compress):
+		return o, fmt.Errorf("compression: got %q, want %s, %s or %s", o.Compress, CompressNone, CompressZstd, CompressGzip)
+	}
+	return o, nil
 }

@@ -1,0 +1,48 @@
+package carton
+
+import "io"
+
+// What a [Source] outside this package is made of, so that there is one rule for
+// content, ranges and symlinks.
+
+// NewVerifier passes the bytes of a whole member through and returns io.EOF only
+// if they had the hash and the size, which may be -1 where it is not known; else
+// an error wrapping ErrChecksum. Close closes r.
+func NewVerifier(r io.ReadCloser, path, hash string, size int64) io.ReadCloser {
+	return verify(r, path, hash, size, 0)
+}
+
+// NewRange is what [Source] OpenRange returns for a member of size bytes: it
+// opens what there is of the range through open, for which 0 < n, and ends with
+// io.ErrUnexpectedEOF where the range reaches past the content.
+func NewRange(
+	path string, size, off, n int64, open func(off, n int64) (io.ReadCloser, error),
+) (io.ReadCloser, error) {
+	count, short, err := clip(path, size, off, n)
+	if err != nil {
+		return nil, err
+	}
+	var r io.ReadCloser = io.NopCloser(nil)
+	if count > 0 {
+		if r, err = open(off, count); err != nil {
+			return nil, err
+		}
+	}
+	return ranged(r, r, count, short), nil
+}
+
+// ResolveSymlinks checks the symlinks among members sorted by path, and gives
+// each its cleaned Target and its final target's Size and Place. A symlink lies
+// inside model/, is relative, and ends after at most [MaxSymlinks] steps at a
+// regular member inside model/ that has the same Hash.
+func ResolveSymlinks(members []Member) error { return resolveSymlinks(members) }
+
+// ParseInfoLoosely returns what can be read of a carton.toml that [ParseInfo]
+// refuses: fields that break a rule are left empty. It is empty itself where the
+// bytes are no TOML, or of another spec_version.
+func ParseInfoLoosely(b []byte) *Info {
+	if info, _ := parseInfo(b); info != nil {
+		return info
+	}
+	return &Info{}
+}

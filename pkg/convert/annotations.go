@@ -1,0 +1,162 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+)
+
+// The annotations that are the mapping's own.
+const (
+	// AnnotationMapping is the number of the mapping that made an image manifest.
+	AnnotationMapping = "run.carton.mapping"
+	// AnnotationModelHash is the model hash, on the image manifest.
+	AnnotationModelHash = "run.carton.model.hash"
+	// AnnotationSymlink is a symlink's cleaned relative target, on a raw layer that
+	// holds the content of its final target.
+	AnnotationSymlink = "run.carton.symlink"
+	// AnnotationMembers lists what a tar layer holds: see docs/mapping.md.
+	AnnotationMembers = "run.carton.members"
+
+	annotationPrefix = "run.carton."
+)
+
+// Mapping is the number of the mapping that this package writes, and the only
+// one that it reads.
+const Mapping = "1"
+
+// The keys that give a layer its name. Runtimes and tools each read a different
+// one.
+const (
+	filepathCNAI = "org.cnai.model.filepath"
+	filepathCNCF = "org.cncf.model.filepath"
+)
+
+// infoRules say where a field of carton.toml appears: the third table of
+// docs/mapping.md. A field that is empty appears nowhere.
+var infoRules = []struct {
+	field      string // of carton.toml
+	annotation string // of the image manifest
+	config     string // fields of the config's descriptor, comma-separated
+	value      func(*carton.Info) string
+	set        func(*Descriptor, string)
+}{
+	{"spec_version", "run.carton.spec-version", "", specVersion, nil},
+	{"runner.runner_name", "run.carton.runner.name", "", func(i *carton.Info) string { return i.Runner.Name }, nil},
+	{
+		"runner.required_framework_version", "run.carton.runner.framework-version", "",
+		func(i *carton.Info) string { return i.Runner.RequiredFrameworkVersion }, nil,
+	},
+	{"runner.runner_compat_version", "run.carton.runner.compat-version", "", compatVersion, nil},
+	{
+		"required_platforms", "run.carton.platforms", "",
+		func(i *carton.Info) string { return strings.Join(i.RequiredPlatforms, ",") }, nil,
+	},
+	{
+		"model_name", ocispec.AnnotationTitle, "name, title",
+		func(i *carton.Info) string { return i.ModelName },
+		func(d *Descriptor, v string) { d.Name, d.Title = v, v },
+	},
+	{
+		"short_description", ocispec.AnnotationDescription, "description",
+		func(i *carton.Info) string { return i.ShortDescription },
+		func(d *Descriptor, v string) { d.Description = v },
+	},
+	{
+		"license", ocispec.AnnotationLicenses, "licenses",
+		func(i *carton.Info) string { return i.License },
+		func(d *Descriptor, v string) { d.Licenses = []string{v} },
+	},
+	{
+		"repository", ocispec.AnnotationSource, "sourceURL",
+		func(i *carton.Info) string { return i.Repository },
+		func(d *Descriptor, v string) { d.SourceURL = v },
+	},
+	{
+		"homepage", ocispec.AnnotationURL, "docURL",
+		func(i *carton.Info) string { return i.Homepage },
+		func(d *Descriptor, v string) { d.DocURL = v },
+	},
+}
+
+func specVersion(i *carton.Info) string {
+	if i.SpecVersion == 0 {
+		return ""
+	}
+	return strconv.Itoa(i.SpecVersion)
+}
+
+func compatVersion(i *carton.Info) string {
+	if i.Runner.CompatVersion == nil {
+		return ""
+	}
+	return strconv.FormatUint(*i.Runner.CompatVersion, 10)
+}
+
+// manifestAnnotations returns the annotations of the image manifest.
+func manifestAnnotations(info *carton.Info, modelHash string, opts Options) (map[string]string, error) {
+	a := map[string]string{AnnotationMapping: Mapping, AnnotationModelHash: modelHash}
+	for _, rule := range infoRules {
+		if v := rule.value(info); v != "" {
+			a[rule.annotation] = v
+		}
+	}
+	if !opts.Created.IsZero() {
+		a[ocispec.AnnotationCreated] = created(opts.Created)
+	}
+	for k := range opts.Annotations {
+		if strings.HasPrefix(k, annotationPrefix) {
+			return nil, fmt.Errorf("annotation %s: the mapping itself sets what begins with %s", k, annotationPrefix)
+		}
+	}
+	maps.Copy(a, opts.Annotations)
+	return a, nil
+}
+
+// created writes a time as RFC 3339 asks, in UTC, to the second.
+func created(t time.Time) string { return t.UTC().Truncate(time.Second).Format(time.RFC3339) }
+
+// namedAs returns the annotations that give a layer its name.
+func namedAs(name string) map[string]string {
+	return map[string]string{filepathCNAI: name, filepathCNCF: name, ocispec.AnnotationTitle: name}
+}
+
+// fileMetadata is what other tools want to know about a raw layer's file:
+// https://github.com/modelpack/model-spec/blob/v0.0.7/specs-go/v1/annotations.go
+// All but name and size is constant.
+type fileMetadata struct {
+	Name     string `json:"name"` // the base name
+	Mode     uint32 `json:"mode"`
+	UID      uint32 `json:"uid"`
+	GID      uint32 `json:"gid"`
+	Size     int64  `json:"size"`
+	MTime    string `json:"mtime"`
+	Typeflag byte   `json:"typeflag"` // '0': a regular file
+}
+
+// metadataOf returns the value of the file metadata annotation.
+func metadataOf(name string, size int64) string {
+	return string(marshal(fileMetadata{
+		Name: path.Base(name), Mode: 0o644, Size: size, MTime: "1980-01-01T00:00:00Z", Typeflag: '0',
+	}))
+}
+
+// marshal writes JSON without white space and with &, < and > as they are.
+func marshal(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("convert: " + err.Error()) // only types of this package, which marshal
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

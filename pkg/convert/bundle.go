@@ -1,0 +1,132 @@
+package convert
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+// compressor names the library whose output reaches the digests of compressed
+// bundles, for the cache. Its version is pinned in go.mod; a test compares.
+const compressor = "github.com/klauspost/compress v1.20.3"
+
+// bundle is a tar layer as a recipe: it can be opened again from any offset.
+type bundle struct {
+	tar    *layout.TarPlan
+	format format
+	open   layout.MemberOpener
+	key    string // names all that the bytes depend on
+}
+
+// newBundle plans the tar of a layer. manifest is MANIFEST's bytes, which the
+// layer without members holds.
+func newBundle(src carton.Source, l *planned) (*bundle, error) {
+	b := &bundle{format: l.format}
+	var entries []layout.TarEntry
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%s\n", l.format, compressor)
+	if l.members == nil {
+		m := src.Manifest()
+		entries = append(entries, layout.TarEntry{Path: carton.ManifestName, Size: int64(len(m.Bytes()))})
+		fmt.Fprintf(h, "%q %s\n", carton.ManifestName, m.ModelHash())
+	}
+	for _, m := range l.members {
+		e := layout.TarEntry{Path: m.Path, Size: m.Size, Target: m.Target}
+		if l.links {
+			e.Size = 0
+		}
+		entries = append(entries, e)
+		fmt.Fprintf(h, "%q %s %d %q\n", m.Path, m.Hash, e.Size, e.Target)
+	}
+	b.key = "bundle " + hex.EncodeToString(h.Sum(nil))
+	b.open = func(ctx context.Context, path string, off int64) (io.ReadCloser, error) {
+		return openFrom(ctx, src, path, off)
+	}
+	var err error
+	b.tar, err = layout.NewTarPlan(entries)
+	return b, err
+}
+
+// openFrom opens a member from an offset: verified where it is 0.
+func openFrom(ctx context.Context, src carton.Source, path string, off int64) (io.ReadCloser, error) {
+	if off == 0 {
+		return src.Open(ctx, path)
+	}
+	return src.OpenRange(ctx, path, off, -1)
+}
+
+// Open opens the blob's bytes. Compressed ones are made again and skipped up to
+// off.
+func (b *bundle) Open(ctx context.Context, off int64) (io.ReadCloser, error) {
+	if b.format == formatTar {
+		return b.tar.Open(ctx, off, b.open)
+	}
+	r, err := b.compress(ctx, io.Discard)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.CopyN(io.Discard, r, off); err != nil {
+		return nil, errors.Join(fmt.Errorf("skip to offset %d of a bundle: %w", off, err), r.Close())
+	}
+	return r, nil
+}
+
+// bundleDigest is what is known of a bundle once it was read.
+type bundleDigest struct {
+	Digest digest.Digest `json:"digest"`
+	Size   int64         `json:"size"`
+	DiffID digest.Digest `json:"diffId"` // the uncompressed tar's
+}
+
+// digest reads the bundle's members, unless the cache has its digest.
+func (b *bundle) digest(ctx context.Context, c cache) (bundleDigest, error) {
+	var d bundleDigest
+	if c.get(b.key, &d) && d.Digest.Validate() == nil && d.DiffID.Validate() == nil && d.Size > 0 {
+		return d, nil
+	}
+	if err := b.read(ctx, &d); err != nil {
+		return d, err
+	}
+	c.put(b.key, d)
+	return d, nil
+}
+
+func (b *bundle) read(ctx context.Context, d *bundleDigest) (err error) {
+	if b.format == formatTar {
+		d.Digest, err = b.tar.Digest(ctx, b.open)
+		d.DiffID, d.Size = d.Digest, b.tar.Size()
+		return err
+	}
+	plain, packed := digest.SHA256.Digester(), digest.SHA256.Digester()
+	r, err := b.compress(ctx, plain.Hash())
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	d.Size, err = io.Copy(packed.Hash(), r)
+	d.Digest, d.DiffID = packed.Digest(), plain.Digest()
+	return err
+}
+
+// compress opens the compressed tar; plain is given the uncompressed bytes too.
+func (b *bundle) compress(ctx context.Context, plain io.Writer) (io.ReadCloser, error) {
+	tar, err := b.tar.Open(ctx, 0, b.open)
+	if err != nil {
+		return nil, err
+	}
+	return layout.Compress(b.format.compression(), &teeCloser{io.TeeReader(tar, plain), tar})
+}
+
+// teeCloser is a reader that closes another.
+type teeCloser struct {
+	io.Reader
+	io.Closer
+}

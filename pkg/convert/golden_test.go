@@ -1,0 +1,82 @@
+package convert
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+)
+
+var update = flag.Bool("update", false, "write testdata/golden.txt anew")
+
+// modes are the options whose output is pinned.
+func modes() map[string]Options {
+	all := map[string]Options{}
+	for _, family := range []Family{FamilyCNAI, FamilyCNCF, FamilyDraft} {
+		all[string(family)] = Options{MediaTypes: family}
+		for _, form := range []Form{FormRaw, FormTar} {
+			for _, c := range []Compression{CompressNone, CompressZstd, CompressGzip} {
+				name := fmt.Sprintf("%s layers=%s compress=%s bundle-below=100", family, form, c)
+				all[name] = Options{Layers: form, MediaTypes: family, Compress: c, BundleBelow: 100}
+			}
+		}
+	}
+	all["cnai created"] = Options{Created: time.Unix(1700000000, 0)}
+	return all
+}
+
+// digestsOf is a line for the image manifest, the config and each layer.
+func digestsOf(t *testing.T, src carton.Source, opts Options) string {
+	t.Helper()
+	_, _, a := pushed(t, src, opts)
+	lines := []string{a.Digest.Encoded() + " image manifest", a.Config.Digest.Encoded() + " config"}
+	for _, l := range a.Layers {
+		lines = append(lines, l.Digest.Encoded()+" "+l.Name)
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// What mapping 1 makes of one carton never changes. A digest here that is not
+// the one that the code makes is a mistake in the code.
+func TestGoldenDigests(t *testing.T) {
+	file := filepath.Join("testdata", "golden.txt")
+	if *update {
+		var b strings.Builder
+		for _, name := range sortedKeys(modes()) {
+			fmt.Fprintf(&b, "== %s\n%s", name, digestsOf(t, kinds(), modes()[name]))
+		}
+		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden := readGolden(t, file)
+	if len(golden) != len(modes()) {
+		t.Errorf("%s has %d modes, want %d", file, len(golden), len(modes()))
+	}
+	for name, opts := range modes() {
+		if diff := cmp.Diff(golden[name], digestsOf(t, kinds(), opts)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func readGolden(t *testing.T, file string) map[string]string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden := map[string]string{}
+	for _, section := range strings.Split(string(b), "== ")[1:] {
+		name, digests, _ := strings.Cut(section, "\n")
+		golden[name] = digests
+	}
+	return golden
+}

@@ -1,0 +1,181 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+// OpenOptions say how an artifact is opened. The zero value opens cartons.
+type OpenOptions struct {
+	// Wrap makes a carton of an artifact that holds a model and no carton. nil
+	// refuses one.
+	Wrap *Wrap
+	// Origin is the repository that the artifact is in, so that [ToOCI] of the
+	// source can name it as one that its blobs can be mounted from.
+	Origin layout.Origin
+}
+
+// Wrap is what a plain model lacks to be a carton.
+type Wrap struct {
+	// RunnerName is the runner that loads the model: "python", "torchscript".
+	RunnerName string
+	// FrameworkVersion is the semantic version requirement on the runner's
+	// framework: ">=2.0, <3.0".
+	FrameworkVersion string
+	// CompatVersion is the runner's compat version; nil is 1.
+	CompatVersion *uint64
+}
+
+// Open opens the artifact that desc describes as a carton. It reads the image
+// manifest and MANIFEST; where MANIFEST is not a layer of its own it looks for
+// it, and where there is none it reads what it needs to make one.
+//
+// It accepts the media types of all families in any mix, raw and tar,
+// compressed or not, whoever pushed them. Anything that is no model artifact is
+// layout.ErrFormat; an artifact with a mapping number that is not 1 is
+// carton.ErrVersion; names, paths and members that break a carton's rules are
+// what pkg/carton calls them.
+//
+// The source gives up its requests when it is closed; ctx is for Open alone.
+func Open(ctx context.Context, f layout.Fetcher, desc ocispec.Descriptor, opts OpenOptions) (*Source, error) {
+	raw, m, err := readImageManifest(ctx, f, desc)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkModelArtifact(m); err != nil {
+		return nil, err
+	}
+	s := newSource(f, desc, opts)
+	s.raw, s.manifest = raw, m
+	if err := s.open(ctx); err != nil {
+		_ = s.Close() // it holds nothing yet but what failed
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Source) open(ctx context.Context) error {
+	if err := s.classify(); err != nil {
+		return err
+	}
+	found, err := s.findManifest(ctx)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return s.regenerate(ctx)
+	}
+	if err := s.checkTitles(); err != nil {
+		return err
+	}
+	want, ok := s.manifest.Annotations[AnnotationModelHash]
+	if got := s.carton.ModelHash(); ok && got != want {
+		return &carton.Error{
+			Path: carton.ManifestName, Kind: carton.ErrChecksum,
+			Msg: fmt.Sprintf("got the model hash %s, want %.64q as the image manifest says", got, want),
+		}
+	}
+	if _, ok := s.carton.Lookup(carton.InfoName); !ok {
+		return errNoInfo()
+	}
+	return s.locate()
+}
+
+// readImageManifest reads an image manifest. An index is an error that says what
+// to do.
+func readImageManifest(
+	ctx context.Context, f layout.Fetcher, desc ocispec.Descriptor,
+) ([]byte, *ocispec.Manifest, error) {
+	switch desc.MediaType {
+	case ocispec.MediaTypeImageIndex, "application/vnd.docker.distribution.manifest.list.v2+json":
+		return nil, nil, hint.With(
+			&layout.Error{Object: desc.Digest.String(), Kind: layout.ErrFormat, Msg: "is an index of several manifests, want one image manifest"},
+			"name one of the index's manifests by its digest")
+	case ocispec.MediaTypeImageManifest, "":
+	default:
+		return nil, nil, notModel("its media type is %.128q, want %s", desc.MediaType, ocispec.MediaTypeImageManifest)
+	}
+	if desc.Size > layout.MaxManifestBytes {
+		return nil, nil, &layout.Error{
+			Object: "image manifest", Kind: layout.ErrLimit,
+			Msg: fmt.Sprintf("is %d bytes, want at most %d", desc.Size, layout.MaxManifestBytes),
+		}
+	}
+	raw, err := f.FetchManifest(ctx, desc)
+	if err != nil {
+		return nil, nil, err
+	}
+	if got := digest.FromBytes(raw); got != desc.Digest {
+		return nil, nil, &layout.Error{
+			Object: "image manifest", Kind: layout.ErrDigest, Msg: fmt.Sprintf("got %s, want %s", got, desc.Digest),
+		}
+	}
+	m, err := layout.ParseManifest(raw)
+	return raw, m, err
+}
+
+// Types of artifacts and configs that are no models and that people try to
+// pull, and what they are.
+var otherTypes = map[string]string{
+	ocispec.MediaTypeImageConfig:                       "a container image",
+	"application/vnd.docker.container.image.v1+json":   "a container image",
+	"application/vnd.cncf.helm.config.v1+json":         "a Helm chart",
+	"application/vnd.wasm.config.v0+json":              "a WebAssembly component",
+	"application/vnd.docker.ai.model.config.v0.1+json": "a Docker model, whose layers have types of their own",
+	"application/vnd.docker.ai.model.config.v0.2+json": "a Docker model, whose layers have types of their own",
+}
+
+// checkModelArtifact decides what is a model artifact: one whose artifactType
+// says so, or that has none and whose config's media type says so. A config that
+// contradicts the artifactType is refused; the empty one does not.
+func checkModelArtifact(m *ocispec.Manifest) error {
+	var artifact, config bool
+	for _, t := range families {
+		artifact = artifact || m.ArtifactType == t.artifact
+		config = config || m.Config.MediaType == t.config
+	}
+	emptyConfig := m.Config.MediaType == ocispec.MediaTypeEmptyJSON
+	switch {
+	case artifact && (config || emptyConfig), m.ArtifactType == "" && config:
+	case m.ArtifactType == "" || artifact:
+		if what, ok := otherTypes[m.Config.MediaType]; ok {
+			return notModel("it is %s (config %s)", what, m.Config.MediaType)
+		}
+		return notModel("its config has the media type %.128q", m.Config.MediaType)
+	default:
+		return notModel("its artifactType is %.128q", m.ArtifactType)
+	}
+	if n, ok := m.Annotations[AnnotationMapping]; ok && n != Mapping {
+		return hint.With(&carton.Error{
+			Kind: carton.ErrVersion, Msg: fmt.Sprintf("the artifact has mapping %.32q, want %s", n, Mapping),
+		}, "a newer release may read it")
+	}
+	if len(m.Layers) == 0 {
+		return notModel("it has no layers")
+	}
+	return nil
+}
+
+func notModel(format string, args ...any) error {
+	return &layout.Error{Object: "artifact", Kind: layout.ErrFormat, Msg: "is no model: " + fmt.Sprintf(format, args...)}
+}
+
+// errNoCarton is what a plain model is refused with.
+func errNoCarton() error {
+	err := error(&layout.Error{
+		Object: "artifact", Kind: layout.ErrFormat,
+		Msg: "holds a model but no carton: neither " + carton.ManifestName + " nor " + carton.InfoName,
+	})
+	return hint.With(err, "to make a carton of it, say how it is loaded: --runner NAME --framework-version REQ")
+}
+
+// isNotFound reports whether a place says that it has no such content.
+func isNotFound(err error) bool { return errors.Is(err, layout.ErrNotFound) }

@@ -1,0 +1,189 @@
+package convert
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+)
+
+// bundleFolder is where the names of tar layers lie. Reading ignores them.
+const bundleFolder = ".bundles/"
+
+// planned is a layer before its bytes are known.
+type planned struct {
+	name     string // the member's path, or the bundle's name
+	category category
+	format   format
+	// members are what the layer holds, in bytewise order of paths: the one member
+	// of a raw layer, the files or the symlinks of a tar. nil for MANIFEST.
+	members []*carton.Member
+	links   bool // the members are symlinks
+}
+
+// planner cuts a carton into layers. What it makes depends on paths, sizes,
+// symlinks and options, and on nothing else.
+type planner struct {
+	opts    Options
+	types   mediaTypes
+	members []carton.Member
+	byPath  map[string]*carton.Member
+}
+
+func newPlanner(members []carton.Member, opts Options) *planner {
+	p := &planner{opts: opts, types: families[opts.MediaTypes], members: members}
+	p.byPath = make(map[string]*carton.Member, len(members))
+	for i := range members {
+		p.byPath[members[i].Path] = &members[i]
+	}
+	return p
+}
+
+// layers returns the artifact's layers in their order: MANIFEST, carton.toml,
+// tar layers by category and number, raw layers by path.
+func (p *planner) layers() ([]planned, error) {
+	for i := range p.members {
+		if m := &p.members[i]; m.Target != "" && p.final(m) == nil {
+			return nil, fmt.Errorf("symlink %s: ends at no member", m.Path)
+		}
+	}
+	c, ok := chooseCut(p.members, p.opts.BundleBelow, func(c cut) int { return len(p.cut(c)) })
+	layers := p.cut(c)
+	if !ok {
+		return nil, hint.With(fmt.Errorf("the carton makes %d layers, want at most %d", len(layers), maxLayers),
+			"bundle larger members (--bundle-below), or leave the choice to the mapping")
+	}
+	return layers, nil
+}
+
+// cut makes the layers of one cut.
+func (p *planner) cut(c cut) []planned {
+	var head, raw []planned
+	tars := map[category]*tars{}
+	for _, cat := range categories {
+		tars[cat] = newTars(cat, c.bundle)
+	}
+	if form := p.form(carton.ManifestName); form == formatRaw {
+		head = append(head, planned{name: carton.ManifestName, category: categoryConfig, format: form})
+	} else {
+		head = append(head, tars[categoryConfig].single(form, nil))
+	}
+	for i := range p.members {
+		m := &p.members[i]
+		cat := categoryOf(m.Path)
+		layer := planned{name: m.Path, category: cat, format: formatRaw, members: []*carton.Member{m}}
+		target := p.final(m)
+		switch form := p.form(m.Path); {
+		case !c.alone(target):
+			tars[cat].bundle(m)
+		case m.Target != "" && (form != formatRaw || p.form(target.Path) != formatRaw):
+			tars[cat].bundle(m)
+		case form == formatRaw && m.Path == carton.InfoName:
+			head = append(head, layer)
+		case form == formatRaw:
+			raw = append(raw, layer)
+		case m.Path == carton.InfoName:
+			head = append(head, tars[cat].single(form, m))
+		default:
+			tars[cat].alone = append(tars[cat].alone, m)
+		}
+	}
+	for _, cat := range categories {
+		head = append(head, tars[cat].layers(p.bundleFormat(cat))...)
+	}
+	return append(head, raw...)
+}
+
+// form returns how a member with a layer of its own is stored. MANIFEST and
+// carton.toml are raw wherever the family has a type for it.
+func (p *planner) form(member string) format {
+	always := member == carton.ManifestName || member == carton.InfoName
+	if p.types.canBeRaw(categoryOf(member)) && (always || p.opts.Layers == FormRaw) {
+		return formatRaw
+	}
+	return formatTar
+}
+
+// bundleFormat returns how a category's bundles are stored. Weights are never
+// compressed.
+func (p *planner) bundleFormat(c category) format {
+	if c == categoryWeight {
+		return formatTar
+	}
+	return map[Compression]format{
+		CompressNone: formatTar, CompressGzip: formatTarGzip, CompressZstd: formatTarZstd,
+	}[p.opts.Compress]
+}
+
+// final returns the regular member that m is or ends at, nil where there is
+// none.
+func (p *planner) final(m *carton.Member) *carton.Member {
+	for range carton.MaxSymlinks {
+		if m == nil || m.Target == "" {
+			return m
+		}
+		m = p.byPath[path.Join(path.Dir(m.Path), m.Target)]
+	}
+	return nil
+}
+
+// tars are the tar layers of one category.
+type tars struct {
+	category category
+	limit    int64 // of a bundle's content, in bytes
+	count    int   // names given out
+	files    []*carton.Member
+	alone    []*carton.Member // each gets a tar of its own
+	symlinks []*carton.Member
+}
+
+func newTars(c category, limit int64) *tars { return &tars{category: c, limit: limit} }
+
+func (t *tars) bundle(m *carton.Member) {
+	if m.Target != "" {
+		t.symlinks = append(t.symlinks, m)
+	} else {
+		t.files = append(t.files, m)
+	}
+}
+
+// single makes a tar of one member, or of MANIFEST where m is nil.
+func (t *tars) single(f format, m *carton.Member) planned {
+	if m == nil {
+		return t.next(f, nil)
+	}
+	return t.next(f, []*carton.Member{m})
+}
+
+// layers returns the bundles of files, then the tars of one member, then the
+// bundle of symlinks.
+func (t *tars) layers(bundles format) []planned {
+	var layers []planned
+	for files := t.files; len(files) > 0; {
+		n, size := 1, files[0].Size
+		for n < len(files) && files[n].Size <= t.limit-size {
+			size += files[n].Size
+			n++
+		}
+		layers = append(layers, t.next(bundles, files[:n]))
+		files = files[n:]
+	}
+	for i := range t.alone {
+		layers = append(layers, t.next(formatTar, t.alone[i:i+1]))
+	}
+	if len(t.symlinks) > 0 {
+		l := t.next(bundles, t.symlinks)
+		l.links = true
+		layers = append(layers, l)
+	}
+	return layers
+}
+
+func (t *tars) next(f format, members []*carton.Member) planned {
+	t.count++
+	name := bundleFolder + string(t.category) + "-" + strconv.Itoa(t.count) + ".tar"
+	return planned{name: name, category: t.category, format: f, members: slices.Clip(members)}
+}

@@ -1,0 +1,185 @@
+package convert
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+// regenerate makes the MANIFEST of an artifact that has none, and the
+// carton.toml of one that is no carton. The digest of a raw layer is its
+// member's hash; tar layers are read whole, and verified by theirs.
+func (s *Source) regenerate(ctx context.Context) error {
+	for i := range s.layers {
+		if s.layers[i].list != nil {
+			return fmt.Errorf("layer %d: %s: %w", i+1, AnnotationMembers, listError("the artifact has no MANIFEST"))
+		}
+	}
+	s.regenerated = true
+	files, err := s.listAll(ctx)
+	if err != nil {
+		return err
+	}
+	prefix := ""
+	if !isCarton(files) {
+		if s.opts.Wrap == nil {
+			return errNoCarton()
+		}
+		prefix = wrapPrefix(files)
+	}
+	if err := s.hashTars(ctx, files); err != nil {
+		return err
+	}
+	if s.opts.Wrap != nil && !isCarton(files) {
+		if err := s.wrap(ctx); err != nil {
+			return err
+		}
+	}
+	return s.useFiles(files, prefix)
+}
+
+// foundFile is a file or symlink of an artifact without MANIFEST.
+type foundFile struct {
+	path  string
+	hash  string // "" where it is not known yet, and for symlinks of tars
+	place place
+}
+
+// listAll lists what the artifact holds.
+func (s *Source) listAll(ctx context.Context) ([]foundFile, error) {
+	var files []foundFile
+	for i := range s.layers {
+		l, desc := &s.layers[i], s.manifest.Layers[i]
+		if l.format == formatRaw {
+			p := place{layer: i, size: desc.Size, link: l.symlink}
+			files = append(files, foundFile{path: l.name, hash: desc.Digest.Encoded(), place: p})
+			continue
+		}
+		if err := s.scan(ctx, i); err != nil {
+			return nil, err
+		}
+		for _, h := range l.entries {
+			if !h.Folder {
+				p := place{layer: i, size: h.Size, off: h.Offset, link: h.Target}
+				files = append(files, foundFile{path: h.Path, place: p})
+			}
+		}
+	}
+	if len(files) > carton.MaxMembers {
+		return nil, &carton.Error{
+			Kind: carton.ErrLimit, Msg: fmt.Sprintf("the artifact holds %d files, want at most %d", len(files), carton.MaxMembers),
+		}
+	}
+	return files, nil
+}
+
+func isCarton(files []foundFile) bool {
+	for i := range files {
+		if files[i].path == carton.InfoName {
+			return true
+		}
+	}
+	return false
+}
+
+// wrapPrefix is the placement rule of plain models: every file x becomes
+// model/x, so that they keep their places to each other; where all lie below
+// model/ already, they stay.
+func wrapPrefix(files []foundFile) string {
+	for i := range files {
+		if !strings.HasPrefix(files[i].path, modelFolder) {
+			return modelFolder
+		}
+	}
+	return ""
+}
+
+// hashTars hashes the files inside tar layers.
+func (s *Source) hashTars(ctx context.Context, files []foundFile) error {
+	at := 0
+	for i := range s.layers {
+		if s.layers[i].format == formatRaw {
+			at++
+			continue
+		}
+		err := s.visitTar(ctx, i, func(h *layout.TarHeader, r io.Reader) error {
+			if h.Folder {
+				return nil
+			}
+			// The list of a large tar came through ranges that nobody verified.
+			if at >= len(files) || files[at].path != h.Path || files[at].place.off != h.Offset || files[at].place.link != h.Target {
+				return &layout.Error{Object: h.Path, Kind: layout.ErrDigest, Msg: "the tar layer is not what it was when it was listed"}
+			}
+			f := &files[at]
+			at++
+			if h.Target != "" {
+				return nil
+			}
+			sum := sha256.New()
+			_, err := io.Copy(sum, r)
+			f.hash = hex.EncodeToString(sum.Sum(nil))
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("layer %s: %w", s.manifest.Layers[i].Digest, err)
+		}
+	}
+	return nil
+}
+
+// useFiles makes MANIFEST of what was found, and of what was generated.
+func (s *Source) useFiles(files []foundFile, prefix string) error {
+	byPath := make(map[string]*foundFile, len(files))
+	for i := range files {
+		byPath[files[i].path] = &files[i]
+	}
+	var entries []carton.Entry
+	for i := range files {
+		f := &files[i]
+		if f.hash == "" {
+			end := final(f, byPath)
+			if end == nil {
+				return &carton.Error{Path: f.path, Kind: carton.ErrFormat, Msg: "is a symlink that ends at no file of the artifact"}
+			}
+			f.hash = end.hash
+		}
+		entries = append(entries, carton.Entry{Path: prefix + f.path, Hash: f.hash})
+	}
+	for name, content := range s.generated {
+		sum := sha256.Sum256(content)
+		entries = append(entries, carton.Entry{Path: name, Hash: hex.EncodeToString(sum[:])})
+	}
+	var err error
+	if s.carton, err = carton.NewManifest(entries); err != nil {
+		return fmt.Errorf("the artifact has no MANIFEST, and none can be made: %w", err)
+	}
+	for i := range files {
+		if err := s.add(prefix+files[i].path, &files[i].place); err != nil {
+			return err
+		}
+	}
+	for name, content := range s.generated {
+		if err := s.add(name, &place{layer: -1, size: int64(len(content))}); err != nil {
+			return err
+		}
+	}
+	return s.finish()
+}
+
+// final follows symlinks to a regular file, nil where there is none.
+func final(f *foundFile, byPath map[string]*foundFile) *foundFile {
+	for range carton.MaxSymlinks + 1 {
+		if f == nil || f.place.link == "" {
+			return f
+		}
+		f = byPath[path.Join(path.Dir(f.path), f.place.link)]
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+// scanWhole is the size in bytes up to which an uncompressed tar layer is read
+// whole, and so verified, to learn what is in it. Of larger ones the headers are
+// read, through ranges: no content is believed for that, as each member has its
+// own hash.
+const scanWhole = 16 << 20
+
+// scan lists a tar layer's entries, once.
+func (s *Source) scan(ctx context.Context, i int) (err error) {
+	l, desc := &s.layers[i], s.manifest.Layers[i]
+	if l.scanned {
+		return nil
+	}
+	var entries []layout.TarHeader
+	if l.format == formatTar && desc.Size > scanWhole {
+		entries, err = layout.ScanTar(ctx, desc.Size, func(ctx context.Context, off, n int64) (io.ReadCloser, error) {
+			return s.fetcher.OpenRange(ctx, desc, off, n)
+		})
+	} else {
+		err = s.visitTar(ctx, i, func(h *layout.TarHeader, _ io.Reader) error {
+			entries = append(entries, *h)
+			return nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("layer %s: %w", desc.Digest, err)
+	}
+	for _, h := range entries {
+		if h.Path == "." && h.Folder {
+			continue
+		}
+		if err := carton.CheckPath(h.Path); err != nil {
+			return err
+		}
+	}
+	l.entries, l.scanned = entries, true
+	return nil
+}
+
+// visitTar reads a tar layer whole and verified, and calls visit for each entry
+// with its content. What visit was given is believed when visitTar returns nil.
+func (s *Source) visitTar(ctx context.Context, i int, visit func(*layout.TarHeader, io.Reader) error) error {
+	blob, err := layout.OpenBlob(ctx, s.fetcher, s.manifest.Layers[i])
+	if err != nil {
+		return err
+	}
+	defer blob.Close()
+	plain, err := layout.Decompress(s.layers[i].format.compression(), blob)
+	if err != nil {
+		return err
+	}
+	defer plain.Close()
+	t := layout.NewTarReader(plain)
+	for {
+		h, err := t.Next()
+		if err == io.EOF { //nolint:errorlint // Next's own
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := visit(h, t); err != nil {
+			return err
+		}
+	}
+}
+
+// readFromTar returns one file of a tar layer, verified by the layer's digest.
+func (s *Source) readFromTar(ctx context.Context, i int, path string, limit int64) ([]byte, error) {
+	var content []byte
+	err := s.visitTar(ctx, i, func(h *layout.TarHeader, r io.Reader) (err error) {
+		if h.Path != path || h.Folder || h.Target != "" {
+			return nil
+		}
+		if content != nil {
+			return &carton.Error{Path: path, Kind: carton.ErrInsecurePath, Msg: "is in the artifact twice"}
+		}
+		if h.Size > limit {
+			return &carton.Error{
+				Path: path, Kind: carton.ErrLimit, Msg: fmt.Sprintf("is %d bytes, want at most %d", h.Size, limit),
+			}
+		}
+		content, err = io.ReadAll(r)
+		if content == nil {
+			content = []byte{}
+		}
+		return err
+	})
+	if err == nil && content == nil {
+		err = errors.New("is not in the tar layer that should hold it")
+	}
+	return content, err
+}
+
+// openTar opens a tar layer's uncompressed bytes for streams.
+func (s *Source) openTar(ctx context.Context, layer int, off int64) (io.ReadCloser, int64, error) {
+	if s.layers[layer].format == formatTar {
+		r, err := s.openBlob(ctx, layer, off, -1)
+		return r, off, err
+	}
+	blob, err := s.openBlob(ctx, layer, 0, -1)
+	if err != nil {
+		return nil, 0, err
+	}
+	plain, err := layout.Decompress(s.layers[layer].format.compression(), blob)
+	if err != nil {
+		return nil, 0, errors.Join(err, blob.Close())
+	}
+	return &unpacked{ReadCloser: plain, blob: blob}, 0, nil
+}
+
+// unpacked closes the blob together with what decompresses it.
+type unpacked struct {
+	io.ReadCloser
+	blob io.Closer
+}
+
+func (u *unpacked) Close() error { return errors.Join(u.ReadCloser.Close(), u.blob.Close()) }

@@ -1,0 +1,268 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+// ToOCI makes an artifact of a carton: layers that can be opened as often as a
+// transfer needs, the config, the image manifest. src must stay open as long as
+// the artifact is used.
+//
+// It reads carton.toml, the members that are bundled, and the headers of
+// safetensors files; the last two only where opts.CacheDir does not know them.
+// Headers are read by range and so unverified: a source that gives wrong ones
+// for a layer that the other side has already makes a config that says something
+// wrong. A linked member whose size nobody tells is read once to learn it.
+//
+// Errors wrap what src, carton.ReadInfo and pkg/layout return.
+func ToOCI(ctx context.Context, src carton.Source, opts Options) (*layout.Artifact, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	info, err := readInfo(ctx, src, opts.AllowInvalidInfo)
+	if err != nil {
+		return nil, err
+	}
+	annotations, err := manifestAnnotations(info, src.Manifest().ModelHash(), opts)
+	if err != nil {
+		return nil, err
+	}
+	members, err := sizedMembers(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := newPlanner(members, opts).layers()
+	if err != nil {
+		return nil, err
+	}
+	layers, diffIDs, err := buildLayers(ctx, src, plan, opts)
+	if err != nil {
+		return nil, err
+	}
+	details, err := describe(ctx, src, members, cache(opts.CacheDir))
+	if err != nil {
+		return nil, err
+	}
+	types := families[opts.MediaTypes]
+	return layout.NewArtifact(layout.ArtifactSpec{
+		ArtifactType: types.artifact,
+		Config:       configLayer(types, newConfig(info, details, diffIDs, opts)),
+		Layers:       layers,
+		Annotations:  annotations,
+	})
+}
+
+// PlannedLayer is a layer of an artifact that was not made yet.
+type PlannedLayer struct {
+	// Name is a member's path, or the name of a tar layer.
+	Name string
+	// MediaType is the layer's media type.
+	MediaType string
+	// Paths are the members that the layer holds, "MANIFEST" among them.
+	Paths []string
+	// Size is the layer's size in bytes, before compression.
+	Size int64
+}
+
+// Plan returns the layers that [ToOCI] would make of a carton, in their order,
+// without reading any content but the sizes that ToOCI too has to learn.
+func Plan(ctx context.Context, src carton.Source, opts Options) ([]PlannedLayer, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	members, err := sizedMembers(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := newPlanner(members, opts).layers()
+	if err != nil {
+		return nil, err
+	}
+	var layers []PlannedLayer
+	for i := range plan {
+		l := &plan[i]
+		out := PlannedLayer{Name: l.name, MediaType: families[opts.MediaTypes].of(l.category, l.format)}
+		for _, m := range l.members {
+			out.Paths = append(out.Paths, m.Path)
+			out.Size = m.Size
+		}
+		if l.members == nil {
+			out.Paths, out.Size = []string{carton.ManifestName}, int64(len(src.Manifest().Bytes()))
+		}
+		if l.format != formatRaw {
+			b, err := newBundle(src, l)
+			if err != nil {
+				return nil, err
+			}
+			out.Size = b.tar.Size()
+		}
+		layers = append(layers, out)
+	}
+	return layers, nil
+}
+
+// readInfo reads carton.toml. That its bytes have their hash is never forgiven.
+func readInfo(ctx context.Context, src carton.Source, allowInvalid bool) (*carton.Info, error) {
+	if _, ok := src.Manifest().Lookup(carton.InfoName); !ok {
+		return nil, errNoInfo()
+	}
+	b, err := carton.ReadMember(ctx, src, carton.InfoName, carton.MaxInfoBytes)
+	if err != nil {
+		return nil, err
+	}
+	info, err := carton.ParseInfo(b)
+	if err != nil && allowInvalid {
+		return carton.ParseInfoLoosely(b), nil
+	}
+	return info, err
+}
+
+// errNoInfo is what a MANIFEST without carton.toml is refused with, both ways.
+func errNoInfo() error {
+	return &carton.Error{Path: carton.ManifestName, Kind: carton.ErrFormat, Msg: "lists no " + carton.InfoName}
+}
+
+// sizedMembers returns the members with the size of each: one that the source
+// does not tell is learnt by reading the member, verified, to its end.
+func sizedMembers(ctx context.Context, src carton.Source) ([]carton.Member, error) {
+	members, err := src.Members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]int64{}
+	for i := range members {
+		m := &members[i]
+		if size, ok := known[m.Hash]; ok && m.Size < 0 {
+			m.Size = size
+		}
+		if m.Size < 0 {
+			if m.Size, err = measure(ctx, src, m.Path); err != nil {
+				return nil, err
+			}
+		}
+		known[m.Hash] = m.Size
+	}
+	return members, nil
+}
+
+func measure(ctx context.Context, src carton.Source, path string) (int64, error) {
+	r, err := src.Open(ctx, path)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	return io.Copy(io.Discard, r)
+}
+
+// buildLayers makes the layers, and the digest of each without compression.
+func buildLayers(
+	ctx context.Context, src carton.Source, plan []planned, opts Options,
+) (layers []layout.Layer, diffIDs []digest.Digest, err error) {
+	lists := memberLists(src.Manifest(), plan)
+	origins := originsOf(src)
+	for i := range plan {
+		l := &plan[i]
+		layer := layout.Layer{Name: l.name}
+		layer.MediaType = families[opts.MediaTypes].of(l.category, l.format)
+		layer.Annotations = namedAs(l.name)
+		var diffID digest.Digest
+		if l.format == formatRaw {
+			rawLayer(src, l, families[opts.MediaTypes].metadata, &layer)
+			diffID = layer.Digest
+		} else {
+			b, err := newBundle(src, l)
+			if err != nil {
+				return nil, nil, err
+			}
+			d, err := b.digest(ctx, cache(opts.CacheDir))
+			if err != nil {
+				return nil, nil, fmt.Errorf("bundle %s: %w", l.name, err)
+			}
+			layer.Digest, layer.Size, layer.Open, diffID = d.Digest, d.Size, b.Open, d.DiffID
+			if lists[i] != "" {
+				layer.Annotations[AnnotationMembers] = lists[i]
+			}
+		}
+		layer.Origins = origins(layer.Digest)
+		layers = append(layers, layer)
+		diffIDs = append(diffIDs, diffID)
+	}
+	return layers, diffIDs, nil
+}
+
+// rawLayer makes a layer of one member's bytes, or of MANIFEST's.
+func rawLayer(src carton.Source, l *planned, metadata string, layer *layout.Layer) {
+	if l.members == nil {
+		m := src.Manifest()
+		layer.Digest = digest.NewDigestFromEncoded(digest.SHA256, m.ModelHash())
+		layer.Size, layer.Open = int64(len(m.Bytes())), bytesOpener(m.Bytes())
+	} else {
+		m := l.members[0]
+		layer.Digest = digest.NewDigestFromEncoded(digest.SHA256, m.Hash)
+		layer.Size = m.Size
+		layer.Open = func(ctx context.Context, off int64) (io.ReadCloser, error) {
+			return openFrom(ctx, src, m.Path, off)
+		}
+		if m.Target != "" {
+			layer.Annotations[AnnotationSymlink] = m.Target
+		}
+	}
+	layer.Annotations[metadata] = metadataOf(l.name, layer.Size)
+}
+
+// memberLists returns the run.carton.members annotation of each layer, "" for
+// none.
+func memberLists(m *carton.Manifest, plan []planned) []string {
+	lists := make([]string, len(plan))
+	total := 0
+	for i := range plan {
+		l := &plan[i]
+		if l.format == formatRaw || l.links {
+			continue
+		}
+		items := make([]sizedLine, 0, len(l.members))
+		for _, member := range l.members {
+			e, _ := m.Lookup(member.Path)
+			items = append(items, sizedLine{line: e.Line, size: member.Size})
+		}
+		if l.members == nil {
+			items = append(items, sizedLine{line: manifestLine, size: int64(len(m.Bytes()))})
+		}
+		lists[i] = encodeMembers(items)
+		total += len(lists[i])
+	}
+	if total > maxMembersBytes {
+		clear(lists)
+	}
+	return lists
+}
+
+// configLayer makes the config blob.
+func configLayer(types mediaTypes, c ModelConfig) layout.Layer {
+	b := marshal(c)
+	return layout.Layer{
+		Descriptor: ocispec.Descriptor{MediaType: types.config, Digest: digest.FromBytes(b), Size: int64(len(b))},
+		Name:       "config",
+		Open:       bytesOpener(b),
+	}
+}
+
+func bytesOpener(b []byte) layout.Opener {
+	return func(_ context.Context, off int64) (io.ReadCloser, error) {
+		if off < 0 || off > int64(len(b)) {
+			return nil, fmt.Errorf("open at offset %d: the size is %d", off, len(b))
+		}
+		return io.NopCloser(bytes.NewReader(b[off:])), nil
+	}
+}

@@ -1,0 +1,92 @@
+package convert
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+// maxShort is the longest short_description, in characters.
+const maxShort = 100
+
+// wrap generates the carton.toml of a plain model: what the caller says, and
+// what the artifact's config says about itself.
+func (s *Source) wrap(ctx context.Context) error {
+	var d Descriptor
+	for _, t := range families {
+		if s.manifest.Config.MediaType != t.config {
+			continue
+		}
+		b, err := layout.ReadBlob(ctx, s.fetcher, s.manifest.Config, layout.MaxConfigBytes)
+		if err != nil {
+			return fmt.Errorf("config: %w", err)
+		}
+		// A config that is not as specified makes the model no worse.
+		if c, err := ParseModelConfig(b); err == nil {
+			d = c.Descriptor
+		}
+		break
+	}
+	toml := wrapInfo(s.opts.Wrap, d)
+	if _, err := carton.ParseInfo(toml); err != nil {
+		return err
+	}
+	s.generated = map[string][]byte{carton.InfoName: toml}
+	return nil
+}
+
+// wrapInfo writes a carton.toml. Its bytes depend on its arguments alone.
+func wrapInfo(w *Wrap, d Descriptor) []byte {
+	var b strings.Builder
+	field := func(key, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%s = %s\n", key, tomlString(value))
+		}
+	}
+	b.WriteString("spec_version = 1\n")
+	if d.Title == "" {
+		d.Title = d.Name
+	}
+	field("model_name", d.Title)
+	if utf8.RuneCountInString(d.Description) <= maxShort {
+		field("short_description", d.Description)
+	} else {
+		field("model_description", d.Description)
+	}
+	if len(d.Licenses) == 1 {
+		field("license", d.Licenses[0])
+	}
+	field("repository", d.SourceURL)
+	field("homepage", d.DocURL)
+	compat := uint64(1)
+	if w.CompatVersion != nil {
+		compat = *w.CompatVersion
+	}
+	fmt.Fprintf(&b, "\n[runner]\nrunner_name = %s\nrequired_framework_version = %s\nrunner_compat_version = %d\n",
+		tomlString(w.RunnerName), tomlString(w.FrameworkVersion), compat)
+	return []byte(b.String())
+}
+
+// tomlString writes a basic string: https://toml.io/en/v1.0.0#string. What is
+// not UTF-8 becomes U+FFFD.
+func tomlString(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
