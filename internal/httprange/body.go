@@ -219,7 +219,7 @@ func (b *Body) fail(err error) error {
 	b.drop()
 	b.cancel()
 	if b.url == nil {
-		return withoutURL(err)
+		return err
 	}
-	return &Error{URL: Redact(b.url), Err: withoutURL(err)}
+	return &Error{URL: Redact(b.url), Err: err}
 }

@@ -105,10 +105,13 @@ func (c *Client) CheckURL(u *url.URL) error {
 	case ok:
 		return nil
 	case u.Scheme == "http":
-		return fmt.Errorf("%w: plain http to %s, want https", ErrNotAllowed, Printable(u.Host))
+		return &NotAllowedError{u.Host, fmt.Errorf("%w: plain http to %s, want https", ErrNotAllowed, Printable(u.Host))}
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
-		return CheckAddr(a)
+		if err := CheckAddr(a); err != nil {
+			return &NotAllowedError{u.Host, err}
+		}
+		return nil
 	}
 	if endsInNumber(host) {
 		return fmt.Errorf("%w: %s is neither a name nor an address in its usual form", ErrNotAllowed, Printable(host))
@@ -147,7 +150,11 @@ func (c *Client) dial(resolver *net.Resolver) func(context.Context, string, stri
 		if err == nil && c.allows(strings.ToLower(host), port) {
 			return open.DialContext(ctx, network, address)
 		}
-		return guarded.DialContext(ctx, network, address)
+		conn, err := guarded.DialContext(ctx, network, address)
+		if errors.Is(err, ErrNotAllowed) {
+			return nil, &NotAllowedError{strings.TrimSuffix(address, ":443"), err}
+		}
+		return conn, err
 	}
 }
 

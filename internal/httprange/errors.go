@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"unicode"
 )
@@ -39,6 +40,21 @@ func (e *Error) Error() string { return "get " + e.URL + ": " + e.Err.Error() }
 
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
+
+// NotAllowedError is a host that would be reached if it were allowed by name
+// ([ClientOptions] Allow). It wraps ErrNotAllowed.
+type NotAllowedError struct {
+	// Host is what the URL says, with its port where it says one.
+	Host string
+	// Err is why it is refused.
+	Err error
+}
+
+// Error returns why the host is refused.
+func (e *NotAllowedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *NotAllowedError) Unwrap() error { return e.Err }
 
 // StatusError is a response whose status is an error.
 type StatusError struct {
@@ -122,7 +138,7 @@ func opaque(u *url.URL) string {
 	return "…"
 }
 
-// redacted is an error of net/http without the URL in its text.
+// redacted is an error whose text has lost what people should not see.
 type redacted struct {
 	text string
 	err  error
@@ -131,20 +147,26 @@ type redacted struct {
 func (e *redacted) Error() string { return e.text }
 func (e *redacted) Unwrap() error { return e.err }
 
-// withoutURL takes the URL that net/http adds to its errors, which may be a
-// presigned one, out of err's text.
+// anyURL finds URLs in the text of errors.
+var anyURL = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"<>]*`)
+
+// withoutURL takes the URL that net/http puts before its errors off err's text,
+// and what is private out of every other: net/http and those around it quote
+// redirects, which may be presigned.
 func withoutURL(err error) error {
 	if e, ok := err.(*url.Error); ok { //nolint:errorlint // only the outermost has nothing around it
 		return withoutURL(e.Err)
 	}
-	var e *url.Error
-	if !errors.As(err, &e) || e.URL == "" {
+	text := anyURL.ReplaceAllStringFunc(err.Error(), func(s string) string {
+		u, perr := url.Parse(s)
+		if perr != nil {
+			scheme, _, _ := strings.Cut(s, ":")
+			return scheme + "://…"
+		}
+		return Redact(u)
+	})
+	if text == err.Error() {
 		return err
 	}
-	shown := "…"
-	if u, perr := url.Parse(e.URL); perr == nil {
-		shown = Redact(u)
-	}
-	text := strings.ReplaceAll(err.Error(), fmt.Sprintf("%q", e.URL), shown)
-	return &redacted{text: strings.ReplaceAll(text, e.URL, shown), err: err}
+	return &redacted{text: text, err: err}
 }

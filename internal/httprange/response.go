@@ -78,7 +78,7 @@ func (b *Body) send() (resp *http.Response, dog *watchdog, ranged bool, err erro
 	req, err := b.newRequest(dog.ctx)
 	if err != nil {
 		dog.end()
-		return nil, nil, false, &attempt{err: err}
+		return nil, nil, false, &attempt{err: withoutURL(err)}
 	}
 	b.url = req.URL
 	ranged = b.ask(req)
@@ -88,7 +88,7 @@ func (b *Body) send() (resp *http.Response, dog *watchdog, ranged bool, err erro
 	if err != nil {
 		err = dog.explain(err)
 		dog.end()
-		return nil, nil, false, err
+		return nil, nil, false, withoutURL(err)
 	}
 	return resp, dog, ranged, nil
 }

@@ -1,0 +1,10 @@
+package carton
+
+import "time"
+
+// WithoutBackoff makes a fetcher's retries follow at once.
+func WithoutBackoff(f *LinkFetcher) *LinkFetcher {
+	f.getter.Policy.MinBackoff = time.Nanosecond
+	f.getter.Policy.MaxBackoff = time.Nanosecond
+	return f
+}

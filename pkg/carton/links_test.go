@@ -1,0 +1,154 @@
+package carton_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+)
+
+const (
+	hashA = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	hashB = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+)
+
+func TestParseLinks(t *testing.T) {
+	l, err := carton.ParseLinks([]byte(`# where things are
+future = {x = [1]}
+version = 1
+
+[urls]
+` + hashB + ` = ["https://a/1", 'https://b/2']
+"` + hashA + `" = [
+  "ftp://c/\u00e9", # judged when it is followed
+]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{
+		hashA: {"ftp://c/é"},
+		hashB: {"https://a/1", "https://b/2"},
+	}
+	if diff := cmp.Diff(want, l.URLs); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestParseLinksRefuses(t *testing.T) {
+	line := hashA + ` = ["https://a/1"]`
+	doc := func(version, lines string) string { return version + "\n[urls]\n" + lines }
+	for _, c := range []struct {
+		name, doc string
+		kind      error
+		want      string // in the error's text
+	}{
+		{"version 0", doc("version = 0", line), carton.ErrVersion, "got version 0"},
+		{"version 2", doc("version = 2", line), carton.ErrVersion, "got version 2"},
+		{"no version", doc("", line), carton.ErrVersion, "got version none"},
+		{"version as text", doc(`version = "1"`, line), carton.ErrVersion, `got version "1"`},
+		{"version as float", doc("version = 1.0", line), carton.ErrVersion, "got version 1"},
+		{"version as table", doc("version = {}", line), carton.ErrVersion, "something else"},
+		{"version in capitals", doc("VERSION = 1", line), carton.ErrVersion, "none"},
+		{"no TOML", "version = 1\n[urls\n", carton.ErrFormat, "no TOML"},
+		{"a control character in the error", "version = 1\n\x1b[2J = 2", carton.ErrFormat, "no TOML"},
+		{"a key twice", doc("version = 1", line+"\n"+line), carton.ErrFormat, "no TOML"},
+		{"not UTF-8", doc("version = 1", "# \xff"), carton.ErrFormat, "not UTF-8"},
+		{"empty", "", carton.ErrVersion, "none"},
+		{"no urls", "version = 1", carton.ErrFormat, "no table [urls]"},
+		{"urls is a list", `version = 1` + "\n" + `urls = ["https://a"]`, carton.ErrFormat, "no table [urls]"},
+		{"URLS in capitals", "version = 1\n[URLS]\n" + line, carton.ErrFormat, "no table [urls]"},
+		{"63 digits", doc("version = 1", hashA[1:]+` = ["https://a"]`), carton.ErrFormat, "63 digits"},
+		{"65 digits", doc("version = 1", hashA+`a = ["https://a"]`), carton.ErrFormat, "65 digits"},
+		{"upper case", doc("version = 1", strings.ToUpper(hashA)+` = ["https://a"]`), carton.ErrFormat, "lower-case"},
+		{"not hex", doc("version = 1", hashA[1:]+`g = ["https://a"]`), carton.ErrFormat, "lower-case"},
+		{"no URL", doc("version = 1", hashA+` = []`), carton.ErrFormat, "has no URL"},
+		{"an empty URL", doc("version = 1", hashA+` = ["https://a", ""]`), carton.ErrFormat, "item 2"},
+		{"a number", doc("version = 1", hashA+` = ["https://a", 1]`), carton.ErrFormat, "item 2"},
+		{"no list", doc("version = 1", hashA+` = "https://a"`), carton.ErrFormat, "no list"},
+		{"a table", doc("version = 1", hashA+`.x = ["https://a"]`), carton.ErrFormat, "no list"},
+		{"65 URLs", doc("version = 1", hashA+" = ["+strings.Repeat(`"https://a",`, 65)+"]"), carton.ErrLimit, "65 URLs"},
+		{"10,000 URLs", doc("version = 1", hashA+" = ["+strings.Repeat(`"https://a",`, 10_000)+"]"), carton.ErrLimit, "10000 URLs"},
+		{"deep arrays", doc("version = 1", hashA+" = "+strings.Repeat("[", 10_000)), carton.ErrLimit, "nested too deeply"},
+		{"a long dotted key", "a" + strings.Repeat(".a", 100_000) + " = 1", carton.ErrLimit, "nested too deeply"},
+		{"too many bytes", "#" + strings.Repeat(" ", carton.MaxLinksBytes), carton.ErrLimit, "want at most"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := carton.ParseLinks([]byte(c.doc))
+			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("got %v, want %v with %q", err, c.kind, c.want)
+			}
+			if !strings.HasPrefix(err.Error(), "LINKS: ") || strings.ContainsAny(err.Error(), "\n\x1b") {
+				t.Errorf("got the text %q, want one line that names LINKS", err)
+			}
+		})
+	}
+}
+
+func TestParseLinksCountsContents(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("version = 1\n[urls]\n")
+	for i := range carton.MaxMembers + 1 {
+		fmt.Fprintf(&b, "%064x = [\"https://a/%d\"]\n", i, i)
+	}
+	if _, err := carton.ParseLinks([]byte(b.String())); !errors.Is(err, carton.ErrLimit) {
+		t.Errorf("got %v, want ErrLimit", err)
+	}
+}
+
+func TestLinksMarshal(t *testing.T) {
+	l := &carton.Links{URLs: map[string][]string{
+		hashB: {"https://a/1", "https://b/\"\\\n\x7f"},
+		hashA: {"https://a/é"},
+	}}
+	want := `version = 1
+
+[urls]
+` + hashA + ` = ["https://a/é"]
+` + hashB + ` = ["https://a/1", "https://b/\"\\\u000A\u007F"]
+`
+	if diff := cmp.Diff(want, string(l.Marshal())); diff != "" {
+		t.Error(diff)
+	}
+	back, err := carton.ParseLinks(l.Marshal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(l, back); diff != "" {
+		t.Error(diff)
+	}
+	if got := string((&carton.Links{}).Marshal()); got != "version = 1\n\n[urls]\n" {
+		t.Errorf("got %q for no links", got)
+	}
+}
+
+// FuzzParseLinks: no input crashes it, every error is of a kind, and what it
+// accepts survives being written and read again.
+func FuzzParseLinks(f *testing.F) {
+	f.Add([]byte("version = 1\n\n[urls]\n" + hashA + " = [\"https://a/1\", \"https://b/2\"]\n"))
+	f.Add([]byte("version = 1\nurls." + hashA + " = ['https://a/\\u']\n"))
+	f.Add([]byte("version = 2\n[urls]\n"))
+	f.Add([]byte("version = 1\nurls = {\"" + hashB + "\" = [\"\\u00e9\\t\"]}\n"))
+	f.Add([]byte("version = 1\n[[urls]]\n[x.y]\nz = [[[]]]"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		l, err := carton.ParseLinks(b)
+		if err != nil {
+			var e *carton.Error
+			if !errors.As(err, &e) || e.Path != carton.LinksName || strings.Contains(err.Error(), "\n") {
+				t.Fatalf("got %q", err)
+			}
+			return
+		}
+		back, err := carton.ParseLinks(l.Marshal())
+		if err != nil {
+			t.Fatalf("%s\nreads back as %v", l.Marshal(), err)
+		}
+		if diff := cmp.Diff(l, back); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
