@@ -95,35 +95,48 @@ func (f *LinkFetcher) Open(ctx context.Context, link Link, off, n int64) (io.Rea
 	if err != nil {
 		return nil, err
 	}
+	body, encoding, err := f.open(ctx, request, off, n)
+	if err != nil {
+		return nil, err
+	}
+	past := off > 0 && body.Size() >= 0 && off >= body.Size()
+	if off != 0 || n >= 0 {
+		if encoding == "" && !past {
+			return f.limited(body, body.Size()), nil
+		}
+		// That was a range of the encoded bytes, which can't be decoded; or it lies
+		// past the end of what may be encoded bytes: a 416 does not say.
+		body.Close()
+		if body, encoding, err = f.open(ctx, request, 0, -1); err != nil {
+			return nil, err
+		}
+	}
+	content := io.ReadCloser(body)
+	if encoding != "" {
+		if content, err = decodeContent(encoding, body); err != nil {
+			body.Close()
+			return nil, err
+		}
+		return cut(f.limited(content, -1), off, n)
+	}
+	if size := body.Size(); size >= 0 && off >= size {
+		return ranged(content, content, 0, off > size || n > 0), nil
+	}
+	return cut(f.limited(content, body.Size()), off, n)
+}
+
+// open asks for a range of what the host stores, and says how that is encoded.
+func (f *LinkFetcher) open(ctx context.Context, request httprange.NewRequest, off, n int64) (*httprange.Body, string, error) {
 	body, err := f.getter.Open(ctx, request, off, n, -1)
 	if err != nil {
-		return nil, linkError(err)
+		return nil, "", linkError(err)
 	}
 	encoding, err := contentEncoding(body.Header())
 	if err != nil {
 		body.Close()
-		return nil, err
+		return nil, "", err
 	}
-	if encoding == "" {
-		return f.limited(body, body.Size()), nil
-	}
-	if off != 0 || n >= 0 {
-		// That was a range of the encoded bytes, which can't be decoded.
-		body.Close()
-		if body, err = f.getter.Open(ctx, request, 0, -1, -1); err != nil {
-			return nil, linkError(err)
-		}
-		if encoding, err = contentEncoding(body.Header()); err != nil {
-			body.Close()
-			return nil, err
-		}
-	}
-	decoded, err := decodeContent(encoding, body)
-	if err != nil {
-		body.Close()
-		return nil, err
-	}
-	return cut(f.limited(decoded, -1), off, n)
+	return body, encoding, nil
 }
 
 // request makes the requests for a link.

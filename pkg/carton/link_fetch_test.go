@@ -99,6 +99,7 @@ func TestLinkRanges(t *testing.T) {
 		{10_000, -1, 0, 0, nil},
 		{0, 0, 0, 0, nil},
 		{9_990, 11, 9_990, 10_000, io.ErrUnexpectedEOF},
+		{10_000, 1, 0, 0, io.ErrUnexpectedEOF},
 		{10_001, -1, 0, 0, io.ErrUnexpectedEOF},
 	} {
 		got, err := fetch(t.Context(), f, s.URL, c.off, c.n)
