@@ -31,7 +31,7 @@ const (
 	// stack of recursive parsers.
 	MaxNesting = 100
 	// MaxTOMLItems is the most keys, values and tables that carton.toml or
-	// index.toml may hold. Each costs a parser up to some 500 bytes of memory.
+	// index.toml may hold. One costs a parser up to some 500 bytes of memory.
 	MaxTOMLItems = 500_000
 	// MaxFolders is the most folders that member paths may name.
 	MaxFolders = 200_000

@@ -56,4 +56,3 @@ func ReadMember(ctx context.Context, src Source, path string, limit int64) ([]by
 	defer r.Close()
 	return readAtMost(r, path, limit)
 }
-

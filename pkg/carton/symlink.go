@@ -21,19 +21,8 @@ const modelFolder = "model/"
 // MANIFEST lists for the symlink. No folder on the way is a symlink, as none
 // ends at a folder.
 func resolveSymlinks(members []Member) error {
-	for i := range members {
-		m := &members[i]
-		if m.Target == "" {
-			continue
-		}
-		if !strings.HasPrefix(m.Path, modelFolder) {
-			return errorf(ErrInsecurePath, m.Path, "is a symlink outside of model/")
-		}
-		to, err := symlinkTarget(m.Path, m.Target)
-		if err != nil {
-			return err
-		}
-		m.Target = relativeTo(path.Dir(m.Path), to)
+	if err := cleanTargets(members); err != nil {
+		return err
 	}
 	for i := range members {
 		m := &members[i]
@@ -48,6 +37,26 @@ func resolveSymlinks(members []Member) error {
 			return errorf(ErrChecksum, m.Path, "MANIFEST lists it with another hash than %s, which it points to", quotePath(end.Path))
 		}
 		m.Size, m.Place = end.Size, end.Place
+	}
+	return nil
+}
+
+// cleanTargets gives every symlink the shortest relative path to where it
+// points, which must be inside model/.
+func cleanTargets(members []Member) error {
+	for i := range members {
+		m := &members[i]
+		if m.Target == "" {
+			continue
+		}
+		if !strings.HasPrefix(m.Path, modelFolder) {
+			return errorf(ErrInsecurePath, m.Path, "is a symlink outside of model/")
+		}
+		to, err := symlinkTarget(m.Path, m.Target)
+		if err != nil {
+			return err
+		}
+		m.Target = relativeTo(path.Dir(m.Path), to)
 	}
 	return nil
 }

@@ -87,13 +87,15 @@ func ParseTensorIndex(b []byte) (*TensorIndex, error) {
 	return x, nil
 }
 
+// parseIndex reads as much of an index as can be read, and all that is wrong
+// with it. The index is nil where it is no TOML.
 func parseIndex(b []byte) (*TensorIndex, *faults) {
 	f := &faults{path: IndexName}
 	x := &TensorIndex{byName: map[string]int{}}
 	values, err := decodeTOML(IndexName, b, MaxIndexBytes, MaxTOMLItems)
 	if err != nil {
 		f.addErr(err)
-		return x, f
+		return nil, f
 	}
 	bare := 0 // tensors without inner
 	for _, t := range (tomlTable{values: values, faults: f}).tables("tensor") {

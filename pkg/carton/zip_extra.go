@@ -1,6 +1,9 @@
 package carton
 
-import "hash/crc32"
+import (
+	"hash/crc32"
+	"slices"
+)
 
 // Extra fields with a meaning for reading. The many others (times, owners,
 // padding) are passed over.
@@ -38,32 +41,33 @@ type zipSizes struct {
 const zipOnes32 = 1<<32 - 1
 
 // apply replaces those of s that are all ones in 32 bits by the values of a
-// central zip64 extra field. Writers that put more into it than that (Go's) are
-// read where it repeats what the 32 bits say.
+// central zip64 extra field, which holds them and no others, in order, and
+// maybe the disk's number. Go's writer puts all three there and leaves the
+// offset as it is: a field of three is read where it repeats what the entry
+// says.
 func (s *zipSizes) apply(data []byte) error {
-	marked := false
-	for _, v := range []*uint64{&s.size, &s.packed, &s.offset} {
-		ones := *v == zipOnes32
-		if len(data) == 0 && !ones {
-			continue
+	values := []*uint64{&s.size, &s.packed, &s.offset}
+	marked := slices.DeleteFunc(slices.Clone(values), func(v *uint64) bool { return *v != zipOnes32 })
+	if n := len(data); n%8 == 4 {
+		if le32(data[n-4:]) != 0 {
+			return errorf(ErrFormat, "", "lies on another disk")
 		}
-		if len(data) < 8 {
-			return errorf(ErrFormat, "", "zip64 extra field is cut short")
-		}
-		long := le64(data)
-		data = data[8:]
-		switch {
-		case ones:
-			marked, *v = true, long
-		case long != *v:
+		data = data[:n-4]
+	}
+	switch {
+	case len(marked) == 0:
+		return errorf(ErrFormat, "", "zip64 extra field holds values that the entry does not ask for")
+	case len(data) == 8*len(marked):
+		values = marked
+	case len(data) != 8*len(values):
+		return errorf(ErrFormat, "", "zip64 extra field is %d bytes, want %d", len(data), 8*len(marked))
+	}
+	for i, v := range values {
+		long := le64(data[8*i:])
+		if *v != zipOnes32 && *v != long {
 			return errorf(ErrFormat, "", "zip64 extra field says %d where the entry says %d", long, *v)
 		}
-	}
-	if len(data) == 4 && le32(data) == 0 { // the disk's number
-		data = nil
-	}
-	if !marked || len(data) != 0 {
-		return errorf(ErrFormat, "", "zip64 extra field holds values that the entry does not ask for")
+		*v = long
 	}
 	return nil
 }

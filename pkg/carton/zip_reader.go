@@ -19,7 +19,6 @@ type Reader struct {
 	mu       sync.Mutex // guards what follows
 	members  []Member   // sorted; symlinks as they are found until resolved
 	resolved bool       // symlinks have their target's size and place
-
 }
 
 // NewReader reads the carton in the size bytes of r. It checks the zip's

@@ -1,0 +1,205 @@
+package carton
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Check finds what is wrong with a carton's description of itself: every field
+// of carton.toml and tensor_data/index.toml, the references between them and
+// to misc/, the lengths of tensors as far as sizes are known, MANIFEST's form
+// and member names. Of the members it reads carton.toml and index.toml alone.
+//
+// What it finds is in the findings; the error is for a source that can't be
+// read.
+func Check(ctx context.Context, src Source) ([]Finding, error) {
+	members, err := src.Members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return check(ctx, src, members)
+}
+
+func check(ctx context.Context, src Source, members []Member) ([]Finding, error) {
+	c := &checker{src: src, members: members}
+	c.checkManifest()
+	info, err := c.readInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	index, err := c.readIndex(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if index != nil {
+		c.checkTensors(index)
+	}
+	if info != nil {
+		c.checkDescription(info)
+		c.checkReferences(info, index)
+	}
+	return c.findings, nil
+}
+
+type checker struct {
+	src      Source
+	members  []Member // sorted
+	findings []Finding
+}
+
+func (c *checker) find(s Severity, kind error, path, format string, args ...any) {
+	c.findings = append(c.findings, Finding{Severity: s, Path: path, Err: errorf(kind, path, format, args...)})
+}
+
+// checkManifest finds what is odd, but no error, in MANIFEST and the names that
+// it lists.
+func (c *checker) checkManifest() {
+	for _, w := range c.src.Manifest().Warnings() {
+		c.find(SeverityWarning, ErrFormat, ManifestName, "%s", w)
+	}
+	for _, m := range c.members {
+		if why := unportable(m.Path); why != "" {
+			c.find(SeverityWarning, ErrInsecurePath, m.Path, "%s", why)
+		}
+	}
+}
+
+// readInfo reads carton.toml; nil, and findings, where it can't be used.
+func (c *checker) readInfo(ctx context.Context) (*Info, error) {
+	b, err := readInfo(ctx, c.src)
+	if err != nil {
+		return nil, c.contentError(InfoName, err)
+	}
+	info, f := parseInfo(b)
+	c.findings = append(c.findings, f.list...)
+	return info, nil
+}
+
+// readIndex reads tensor_data/index.toml; nil, and findings, where it can't be
+// used.
+func (c *checker) readIndex(ctx context.Context) (*TensorIndex, error) {
+	b, err := readIndex(ctx, c.src)
+	if err != nil {
+		return nil, c.contentError(IndexName, err)
+	}
+	if b == nil {
+		c.find(SeverityWarning, ErrFormat, IndexName, "is missing; the reference loader wants it, be it empty (tensor = [])")
+	}
+	index, f := parseIndex(b)
+	c.findings = append(c.findings, f.list...)
+	return index, nil
+}
+
+// contentError makes a finding of an error that is the carton's fault, and
+// returns any other.
+func (c *checker) contentError(path string, err error) error {
+	f, ok := findingOf(path, err)
+	if !ok {
+		return err
+	}
+	c.findings = append(c.findings, f)
+	return nil
+}
+
+// findingOf makes a finding of an error in a member's content; ok is false
+// where the error is another.
+func findingOf(path string, err error) (f Finding, ok bool) {
+	var e *Error
+	if !errors.As(err, &e) {
+		return Finding{}, false
+	}
+	f = Finding{Severity: SeverityError, Path: path, Err: e}
+	switch {
+	case errors.Is(e.Kind, ErrLink):
+		f.Severity = SeverityWarning
+		f.Err = errorf(ErrLink, path, "is linked, and was not checked")
+	case !errors.Is(err, ErrFormat) && !errors.Is(err, ErrChecksum) && !errors.Is(err, ErrLimit):
+		return f, false
+	}
+	return f, true
+}
+
+// size returns a member's size; ok is false where there is no such member. The
+// size is -1 where it is not known.
+func (c *checker) size(path string) (size int64, ok bool) {
+	m, ok := findMember(c.members, path)
+	return m.Size, ok
+}
+
+// checkTensors compares the index with the files that it names.
+func (c *checker) checkTensors(index *TensorIndex) {
+	for i, t := range index.Tensors {
+		if t.File == "" {
+			continue
+		}
+		size, ok := c.size(t.Path())
+		at := fmt.Sprintf("tensor %d (%s)", i+1, quoteShort(t.Name))
+		switch want := t.Elements() * t.DType.Size(); {
+		case !ok:
+			c.find(SeverityError, ErrFormat, IndexName, "%s: there is no file %s", at, quotePath(t.Path()))
+		case t.DType == String || t.DType == "" || t.Shape == nil || size < 0:
+		case size != want:
+			c.find(SeverityError, ErrFormat, t.Path(), "is %d bytes, want %d: %s %v of %s", size, want, t.DType, t.Shape, at)
+		}
+	}
+}
+
+// checkDescription finds links in model_description that show nothing
+// everywhere.
+func (c *checker) checkDescription(info *Info) {
+	for _, link := range markdownLinks(info.ModelDescription) {
+		file, isMisc := strings.CutPrefix(link, miscPrefix)
+		_, there := c.size("misc/" + file)
+		switch {
+		case isMisc && !there:
+			c.find(SeverityWarning, ErrFormat, InfoName, "model_description: links to %s, and there is no such file", quoteShort(link))
+		case !isMisc && !strings.HasPrefix(strings.ToLower(link), "https://"):
+			c.find(SeverityWarning, ErrFormat, InfoName, "model_description: the link %s is neither https nor @misc/", quoteShort(link))
+		}
+	}
+}
+
+// checkReferences finds names in self tests and examples that nothing declares,
+// and references to nothing. index is nil where it could not be read.
+func (c *checker) checkReferences(info *Info, index *TensorIndex) {
+	inputs, outputs := specNames(info.Inputs), specNames(info.Outputs)
+	for i, t := range info.SelfTests {
+		at := fmt.Sprintf("self_test %d", i+1)
+		c.checkTable(at+": inputs", t.Inputs, inputs, "input", index)
+		c.checkTable(at+": expected_out", t.ExpectedOut, outputs, "output", index)
+	}
+	for i, e := range info.Examples {
+		at := fmt.Sprintf("example %d", i+1)
+		c.checkTable(at+": inputs", e.Inputs, inputs, "input", index)
+		c.checkTable(at+": sample_out", e.SampleOut, outputs, "output", index)
+	}
+}
+
+func (c *checker) checkTable(at string, refs map[string]string, declared map[string]bool, what string, index *TensorIndex) {
+	for _, name := range sortedKeys(refs) {
+		if !declared[name] {
+			c.find(SeverityError, ErrFormat, InfoName, "%s: the model declares no %s %s", at, what, quoteShort(name))
+		}
+		ref := refs[name]
+		if tensor, ok := strings.CutPrefix(ref, tensorPrefix); ok && index != nil {
+			if _, there := index.Lookup(tensor); !there {
+				c.find(SeverityError, ErrFormat, InfoName, "%s.%s: tensor_data/index.toml has no tensor %s", at, quotePath(name), quoteShort(tensor))
+			}
+		}
+		if file, ok := strings.CutPrefix(ref, miscPrefix); ok && CheckPath("misc/"+file) == nil {
+			if _, there := c.size("misc/" + file); !there {
+				c.find(SeverityError, ErrFormat, InfoName, "%s.%s: there is no file %s", at, quotePath(name), quotePath("misc/"+file))
+			}
+		}
+	}
+}
+
+func specNames(specs []TensorSpec) map[string]bool {
+	names := map[string]bool{}
+	for _, s := range specs {
+		names[s.Name] = true
+	}
+	return names
+}
