@@ -27,6 +27,9 @@ type Auth struct {
 	Denied []string
 	// AnonymousBlobs serves the GET of a blob without any token, and nothing else.
 	AnonymousBlobs bool
+	// OpenFront answers /v2/ without a challenge, but refuses wrong credentials.
+	// [zot, with anonymous reading]
+	OpenFront bool
 }
 
 type token struct {
@@ -57,7 +60,7 @@ func (r *Registry) allow(w http.ResponseWriter, req *http.Request, repo string) 
 		}
 		r.challenge(w, repo, action)
 		return false
-	case read && a.AnonymousPull && repo != "":
+	case read && a.AnonymousPull && repo != "", a.OpenFront && repo == "" && req.Header.Get("Authorization") == "":
 		return true
 	}
 	if user, password, ok := req.BasicAuth(); ok && password != "" && a.Users[user] == password {

@@ -100,7 +100,7 @@ func TestOpenRangeFails(t *testing.T) {
 		"too long":   {effect: registrytest.Answer(200, strings.Repeat("x", 1001)), kind: layout.ErrDigest, says: "1001 bytes, want 1000", gets: 1},
 		"no login":   {auth: registrytest.Auth{Users: map[string]string{"x": "y"}}, kind: ErrUnauthorized, says: "401", gets: 2},
 		"a loop": {effect: func(w http.ResponseWriter, req *http.Request, _ http.Handler) {
-			http.Redirect(w, req, req.URL.Path, 307)
+			http.Redirect(w, req, req.URL.Path, http.StatusTemporaryRedirect)
 		}, kind: ErrUnsafe, says: "10 redirects", gets: 10},
 		"to a file":    {effect: registrytest.Answer(307, "", "Location", "file:///etc/passwd"), kind: ErrUnsafe, says: "file", gets: 1},
 		"shouting":     {effect: registrytest.Answer(400, strings.Repeat("\x1b[31mfire\n", 1<<20), "Content-Type", "text/plain"), says: "fire [31mfire", gets: 1},

@@ -1,10 +1,8 @@
 package registry
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -173,60 +170,4 @@ func (r *Repository) get(ctx context.Context, u *url.URL, header http.Header, li
 			return nil, nil, err
 		}
 	}
-}
-
-// PutManifest stores an image manifest under its tags: by tag where there is
-// one, else by digest first. Where it has a subject and the registry keeps no
-// list of referrers, the list is kept as the specification says.
-// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-manifests-with-subject
-func (r *Repository) PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, tags ...string) error {
-	if err := checkDigest(desc.Digest); err != nil {
-		return fmt.Errorf("manifest: %w: %w", err, layout.ErrFormat)
-	}
-	if got := digest.FromBytes(content); got != desc.Digest || desc.Size != int64(len(content)) {
-		return fmt.Errorf("manifest: got %s (%d bytes), want %s (%d bytes): %w", got, len(content), desc.Digest, desc.Size, layout.ErrDigest)
-	}
-	repo, err := r.oras(ctx)
-	if err != nil {
-		return err
-	}
-	names := tags
-	if len(tags) != 1 {
-		names = append([]string{desc.Digest.String()}, tags...)
-	}
-	for _, name := range names {
-		if name != desc.Digest.String() && !tagRE.MatchString(name) {
-			return badReference(name, "want a tag")
-		}
-		err := repo.PushReference(ctx, desc, bytes.NewReader(content), name)
-		if err != nil {
-			return fmt.Errorf("manifest %s: %w", name, r.manifestError(err))
-		}
-	}
-	return nil
-}
-
-// manifestError tells a digest that the registry states wrongly from the rest.
-func (r *Repository) manifestError(err error) error {
-	if ctxErr := errors.Unwrap(err); ctxErr == nil {
-		// oras-go has no error of its own for it.
-		if bytes.Contains([]byte(err.Error()), []byte(digestHeader)) {
-			return fmt.Errorf("%w: %w", redact(err), layout.ErrDigest)
-		}
-	}
-	return requestError(r.host.host, err)
-}
-
-// oras returns oras-go's client of the repository.
-func (r *Repository) oras(ctx context.Context) (*remote.Repository, error) {
-	scheme, err := r.client.reach(ctx, r.host)
-	if err != nil {
-		return nil, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.remote == nil {
-		r.remote = &remote.Repository{Client: r.meta, Reference: r.name, PlainHTTP: scheme == "http", MaxMetadataBytes: layout.MaxManifestBytes}
-	}
-	return r.remote, nil
 }

@@ -26,9 +26,9 @@ type Repository struct {
 	// tokens.
 	meta, blob *auth.Client
 
-	mu       sync.Mutex
-	remote   *remote.Repository       // oras-go's, once the scheme is known
-	sessions map[digest.Digest]string // uploads that a mount has opened
+	mu        sync.Mutex
+	referrers *remote.Repository       // oras-go's, for lists of referrers
+	sessions  map[digest.Digest]string // uploads that a mount has opened
 }
 
 var _ layout.Store = (*Repository)(nil)

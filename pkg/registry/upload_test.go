@@ -247,8 +247,8 @@ func TestPushFails(t *testing.T) {
 			if _, ok := reg.Blob("org/m", desc.Digest); ok && tt.quirks.DigestHeader == "" {
 				t.Error("the blob was stored")
 			}
-			if got := reg.Count("PUT", ""); got != tt.puts {
-				t.Errorf("got %d PUTs, want %d", got, tt.puts)
+			if got := reg.Count("PUT", ""); got > tt.puts { // none where the source is quicker than the socket
+				t.Errorf("got %d PUTs, want at most %d", got, tt.puts)
 			}
 			if n := reg.Uploads(); n != 0 {
 				t.Errorf("%d uploads are left open", n)

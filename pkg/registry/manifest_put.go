@@ -1,0 +1,105 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/registry/remote"
+
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+// PutManifest stores an image manifest under its tags: by tag where there is
+// one, else by digest first. Where it has a subject and the registry keeps no
+// list of referrers, the list is kept as the specification says.
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-manifests-with-subject
+func (r *Repository) PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, tags ...string) error {
+	if err := checkDigest(desc.Digest); err != nil {
+		return fmt.Errorf("manifest: %w: %w", err, layout.ErrFormat)
+	}
+	if got := digest.FromBytes(content); got != desc.Digest || desc.Size != int64(len(content)) {
+		return fmt.Errorf("manifest: got %s (%d bytes), want %s (%d bytes): %w", got, len(content), desc.Digest, desc.Size, layout.ErrDigest)
+	}
+	for _, tag := range tags {
+		if !tagRE.MatchString(tag) {
+			return badReference(tag, "want a tag")
+		}
+	}
+	names := tags
+	if len(tags) != 1 {
+		names = append([]string{desc.Digest.String()}, tags...)
+	}
+	listed := false
+	for _, name := range names {
+		var err error
+		if listed, err = r.putManifest(ctx, desc, content, name); err != nil {
+			return fmt.Errorf("manifest %s: %w", name, err)
+		}
+	}
+	if listed || !hasSubject(content) {
+		return nil
+	}
+	if err := r.listReferrer(ctx, desc, content); err != nil {
+		return fmt.Errorf("list %s with its subject: %w", desc.Digest, err)
+	}
+	return nil
+}
+
+// putManifest stores a manifest under a tag or its digest, and reports whether
+// the registry has listed it with its subject.
+func (r *Repository) putManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, name string) (listed bool, err error) {
+	u, err := r.url(ctx, "manifests/"+name)
+	if err != nil {
+		return false, err
+	}
+	req, err := http.NewRequestWithContext(r.push(ctx), http.MethodPut, u.String(), bytes.NewReader(content))
+	if err != nil {
+		return false, err
+	}
+	req.Header.Set("Content-Type", desc.MediaType)
+	resp, err := r.meta.Do(req)
+	if err != nil {
+		return false, requestError(r.host.host, err)
+	}
+	switch resp.StatusCode {
+	case http.StatusCreated, http.StatusOK, http.StatusAccepted, http.StatusNoContent:
+	default:
+		return false, answerError(resp)
+	}
+	defer resp.Body.Close()
+	if got := resp.Header.Get(digestHeader); got != "" && got != desc.Digest.String() {
+		return false, fmt.Errorf("%s stored %q, want %s: %w", r.host.host, got, desc.Digest, layout.ErrDigest)
+	}
+	return resp.Header.Get("OCI-Subject") != "", nil
+}
+
+func hasSubject(content []byte) bool {
+	var m struct {
+		Subject *struct{} `json:"subject"`
+	}
+	return json.Unmarshal(content, &m) == nil && m.Subject != nil
+}
+
+// listReferrer adds a manifest to the list of its subject's referrers, which
+// oras-go keeps under a tag where the registry has no API for it.
+func (r *Repository) listReferrer(ctx context.Context, desc ocispec.Descriptor, content []byte) error {
+	scheme, err := r.client.reach(ctx, r.host)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	if r.referrers == nil { // it makes one change of several at once, and so is kept
+		r.referrers = &remote.Repository{Client: r.meta, Reference: r.name, PlainHTTP: scheme == "http", MaxMetadataBytes: layout.MaxManifestBytes}
+	}
+	repo := r.referrers
+	r.mu.Unlock()
+	if err := repo.PushReference(ctx, desc, bytes.NewReader(content), desc.Digest.String()); err != nil {
+		return requestError(r.host.host, err)
+	}
+	return nil
+}
