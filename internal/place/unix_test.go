@@ -5,7 +5,6 @@ package place_test
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -92,7 +91,7 @@ func TestPartialOfAnotherUserIsNotUsed(t *testing.T) {
 }
 
 func TestFullDisk(t *testing.T) {
-	dir := tmpfs(t, "size=256k")
+	dir := testenv.SmallDisk(t, 256<<10)
 	write(t, filepath.Join(dir, "m"), "old")
 	err := put(filepath.Join(dir, "m"), strings.Repeat("x", 1<<20), place.Options{Replace: true})
 	if !errors.Is(err, syscall.ENOSPC) || len(hint.Of(err)) == 0 {
@@ -105,29 +104,12 @@ func TestFullDisk(t *testing.T) {
 }
 
 func TestMountPointIsNotReplaced(t *testing.T) {
-	dir := tmpfs(t, "size=256k")
+	dir := testenv.SmallDisk(t, 256<<10)
 	err := putFolder(dir, "x", place.Options{})
 	if !errors.Is(err, syscall.EBUSY) || len(hint.Of(err)) == 0 {
 		t.Errorf("got %v, want EBUSY with a hint", err)
 	}
 	wantTree(t, filepath.Dir(dir), filepath.Base(dir)+"/")
-}
-
-func tmpfs(t *testing.T, options string) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "disk")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", options, "tmpfs", dir).CombinedOutput(); err != nil {
-		testenv.NotChecked(t, "mounting a small tmpfs: %v: %s", err, out)
-	}
-	t.Cleanup(func() {
-		if err := exec.Command("umount", dir).Run(); err != nil {
-			t.Errorf("umount: %v", err)
-		}
-	})
-	return dir
 }
 
 func TestHintsForWhatAUserCanChange(t *testing.T) {

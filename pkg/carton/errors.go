@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/carton-oci/carton-oci/internal/place"
 )
 
 // The kinds of fault that a carton can have. An error of this package that is
@@ -25,9 +27,9 @@ var (
 	// ErrLink: a link that may not be followed, or that no URL could serve.
 	ErrLink = errors.New("link cannot be followed")
 	// ErrExist: the output exists and was not to be replaced.
-	ErrExist = errors.New("output exists already")
+	ErrExist = place.ErrExist
 	// ErrBusy: another process is writing the same output.
-	ErrBusy = errors.New("output is being written by another process")
+	ErrBusy = place.ErrBusy
 )
 
 // Error says what is wrong with which part of a carton.

@@ -1,0 +1,471 @@
+package carton_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/progress"
+	"github.com/google/go-cmp/cmp"
+)
+
+// onlyFile wants a folder to hold one file, or nothing at all, and returns the
+// file's content.
+func onlyFile(t *testing.T, dir, name string) []byte {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if name == "" {
+		if len(got) > 0 {
+			t.Errorf("left behind: %q", got)
+		}
+		return nil
+	}
+	if !slices.Equal(got, []string{name}) {
+		t.Fatalf("the folder holds %q, want only %s", got, name)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestAssembleWritesThePlan(t *testing.T) {
+	bundled := []string{"model/config.json", "model/.hidden/a=b", "misc/z"}
+	for name, c := range map[string]struct {
+		opts carton.AssembleOptions
+		src  *cartontest.Source
+	}{
+		"default":            {carton.AssembleOptions{}, cartontest.New(planFiles(), planLinks())},
+		"one at a time":      {carton.AssembleOptions{Concurrency: 1}, cartontest.New(planFiles(), planLinks())},
+		"many at once":       {carton.AssembleOptions{Concurrency: 100}, cartontest.New(planFiles(), planLinks())},
+		"from bundles":       {carton.AssembleOptions{}, cartontest.New(planFiles(), planLinks(), cartontest.WithBundle(1, bundled...))},
+		"one byte at once":   {carton.AssembleOptions{}, cartontest.New(planFiles(), planLinks(), cartontest.WithOpen(slowly))},
+		"nothing to replace": {carton.AssembleOptions{Replace: true}, cartontest.New(planFiles(), planLinks())},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := carton.Assemble(t.Context(), filepath.Join(dir, "m.carton"), c.src, c.opts); err != nil {
+				t.Fatal(err)
+			}
+			got := onlyFile(t, dir, "m.carton")
+			if want := serve(t, c.src, planned(t, c.src)); !bytes.Equal(got, want) {
+				t.Errorf("the file is not what the plan says: %d bytes, want %d", len(got), len(want))
+			}
+		})
+	}
+}
+
+// slowly gives some bytes one by one, with empty reads in between, and the end
+// together with the last.
+func slowly(path string, _ int, r io.Reader) (io.Reader, error) {
+	if !strings.HasSuffix(path, "json") {
+		return r, nil
+	}
+	b, err := io.ReadAll(r)
+	return &oneByOne{b: b}, err
+}
+
+type oneByOne struct {
+	b    []byte
+	skip bool
+}
+
+func (o *oneByOne) Read(p []byte) (int, error) {
+	if o.skip = !o.skip; o.skip {
+		return 0, nil
+	}
+	n := copy(p[:1], o.b)
+	o.b = o.b[n:]
+	if len(o.b) == 0 {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func TestAssembleReadsEveryMemberOnce(t *testing.T) {
+	src := cartontest.New(planFiles(), planLinks())
+	if err := carton.Assemble(t.Context(), filepath.Join(t.TempDir(), "m"), src, carton.AssembleOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for p := range planFiles() {
+		if got := src.Opens(p); got != 1 {
+			t.Errorf("%s was opened %d times, want once", p, got)
+		}
+	}
+	for p := range planLinks() {
+		if got := src.Opens(p); got != 0 {
+			t.Errorf("%s, a symlink, was opened %d times, want never", p, got)
+		}
+	}
+	if got := src.Unclosed(); got != 0 {
+		t.Errorf("%d readers were not closed", got)
+	}
+	if src.Closed() {
+		t.Error("the source was closed: that is its owner's business")
+	}
+}
+
+func TestAssembledCartonIsTheSource(t *testing.T) {
+	src := cartontest.New(planFiles(), planLinks())
+	name := filepath.Join(t.TempDir(), "m.carton")
+	if err := carton.Assemble(t.Context(), name, src, carton.AssembleOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	sameCarton(t, name, src)
+}
+
+// sameCarton wants the carton at name to have src's MANIFEST, members and
+// content.
+func sameCarton(t *testing.T, name string, src carton.Source) {
+	t.Helper()
+	got, err := carton.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Close()
+	if !bytes.Equal(got.Manifest().Bytes(), src.Manifest().Bytes()) {
+		t.Error("MANIFEST has other bytes")
+	}
+	members, err := got.Members(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := src.Members(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range members {
+		members[i].Place, members[i].Bundle = want[i].Place, want[i].Bundle
+		if b := content(t, got, members[i].Path); !bytes.Equal(b, content(t, src, members[i].Path)) {
+			t.Errorf("%s has other content", members[i].Path)
+		}
+	}
+	if diff := cmp.Diff(want, members); diff != "" {
+		t.Errorf("members (-want +got):\n%s", diff)
+	}
+}
+
+func TestAssembleBehindAFailure(t *testing.T) {
+	broken := errors.New("broken")
+	files := map[string][]byte{
+		"model/a": bytes.Repeat([]byte("a"), 1<<20), "model/b": []byte("b"), "model/c": []byte("c"),
+	}
+	at := func(path string, f func(io.Reader) io.Reader) cartontest.Option {
+		return cartontest.WithOpen(func(p string, _ int, r io.Reader) (io.Reader, error) {
+			if p == path {
+				return f(r), nil
+			}
+			return r, nil
+		})
+	}
+	for name, c := range map[string]struct {
+		opt  cartontest.Option
+		want error
+		text string
+	}{
+		"the source breaks": {
+			at("model/a", func(r io.Reader) io.Reader { return cartontest.FailAfter(r, 300_000, broken) }),
+			broken, "model/a: broken",
+		},
+		"a member can't be opened": {
+			cartontest.WithOpen(func(string, int, io.Reader) (io.Reader, error) { return nil, broken }),
+			broken, ": broken",
+		},
+		"content of another hash": {
+			at("model/b", func(io.Reader) io.Reader { return strings.NewReader("x") }),
+			carton.ErrChecksum, "model/b: ",
+		},
+		"content that ends early": {
+			at("model/a", func(r io.Reader) io.Reader { return io.LimitReader(r, 1<<19) }),
+			carton.ErrChecksum, "model/a: ",
+		},
+		"content that goes on": {
+			at("model/a", func(r io.Reader) io.Reader { return io.MultiReader(r, strings.NewReader("more")) }),
+			carton.ErrChecksum, "model/a: ",
+		},
+		"a size that is too small": {cartontest.WithSize("model/a", 5), carton.ErrChecksum, "model/a: "},
+		"a size that is too large": {cartontest.WithSize("model/a", 2<<20), carton.ErrChecksum, "model/a: "},
+		"a size that nobody knows": {cartontest.WithUnknownSize("model/b"), carton.ErrLink, "model/b: "},
+		"no members":               {cartontest.WithMembersError(broken), broken, "broken"},
+		"a reader that never ends": {
+			at("model/c", func(io.Reader) io.Reader { return neverEnding{} }),
+			io.ErrNoProgress, "model/c: ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := cartontest.New(files, nil, c.opt)
+			dir := t.TempDir()
+			err := carton.Assemble(t.Context(), filepath.Join(dir, "m"), src, carton.AssembleOptions{})
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want %v saying %q", err, c.want, c.text)
+			}
+			onlyFile(t, dir, "")
+			if got := src.Unclosed(); got != 0 {
+				t.Errorf("%d readers were not closed", got)
+			}
+
+			// What was there stays, byte for byte.
+			if err := os.WriteFile(filepath.Join(dir, "m"), []byte("old"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			err = carton.Assemble(t.Context(), filepath.Join(dir, "m"), src, carton.AssembleOptions{Replace: true})
+			if !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+			if got := onlyFile(t, dir, "m"); string(got) != "old" {
+				t.Errorf("the old file holds %q", got)
+			}
+		})
+	}
+}
+
+type neverEnding struct{}
+
+func (neverEnding) Read([]byte) (int, error) { return 0, nil }
+
+// lying is a source whose Members are not those of its MANIFEST.
+type lying struct {
+	carton.Source
+	change func([]carton.Member) []carton.Member
+}
+
+func (l lying) Members(ctx context.Context) ([]carton.Member, error) {
+	m, err := l.Source.Members(ctx)
+	return l.change(m), err
+}
+
+func TestMembersAreHeldAgainstManifest(t *testing.T) {
+	src := cartontest.New(map[string][]byte{"model/a": []byte("a"), "model/b": []byte("b")}, map[string]string{"model/l": "a"})
+	at := func(i int, f func(*carton.Member)) func([]carton.Member) []carton.Member {
+		return func(m []carton.Member) []carton.Member { f(&m[i]); return m }
+	}
+	for name, c := range map[string]struct {
+		change func([]carton.Member) []carton.Member
+		want   error
+	}{
+		"one is missing":         {func(m []carton.Member) []carton.Member { return m[1:] }, carton.ErrFormat},
+		"one more":               {func(m []carton.Member) []carton.Member { return append(m, carton.Member{Path: "x"}) }, carton.ErrFormat},
+		"one twice":              {func(m []carton.Member) []carton.Member { m[1] = m[2]; return m }, carton.ErrFormat},
+		"another hash":           {at(1, func(m *carton.Member) { m.Hash = strings.Repeat("0", 64) }), carton.ErrFormat},
+		"traversal":              {at(1, func(m *carton.Member) { m.Path = "../a" }), carton.ErrFormat},
+		"a symlink that escapes": {at(3, func(m *carton.Member) { m.Target = "../../etc/passwd" }), carton.ErrInsecurePath},
+		"one that loops":         {at(3, func(m *carton.Member) { m.Target = "l" }), carton.ErrInsecurePath},
+		"one to another content": {at(3, func(m *carton.Member) { m.Target = "b" }), carton.ErrChecksum},
+		"one to nothing":         {at(3, func(m *carton.Member) { m.Target = "c" }), carton.ErrFormat},
+	} {
+		dir := t.TempDir()
+		for verb, err := range map[string]error{
+			"Assemble": carton.Assemble(t.Context(), filepath.Join(dir, "m"), lying{src, c.change}, carton.AssembleOptions{}),
+			"Extract":  carton.Extract(t.Context(), filepath.Join(dir, "d"), lying{src, c.change}, carton.ExtractOptions{}),
+		} {
+			if !errors.Is(err, c.want) {
+				t.Errorf("%s: %s: got %v, want %v", verb, name, err, c.want)
+			}
+		}
+		onlyFile(t, dir, "")
+	}
+}
+
+func TestAssembleTriesAgain(t *testing.T) {
+	fails := func(times int) cartontest.Option {
+		return cartontest.WithOpen(func(path string, before int, r io.Reader) (io.Reader, error) {
+			if path != "model/a" || before >= times {
+				return r, nil
+			}
+			if before%2 == 1 {
+				return nil, &cartontest.Temporary{Text: "not now"}
+			}
+			return cartontest.FailAfter(strings.NewReader("wrong"), 5, &cartontest.Temporary{Text: "not now"}), nil
+		})
+	}
+	files := map[string][]byte{"model/a": []byte("right bytes"), "model/b": nil}
+	dir := t.TempDir()
+	src := cartontest.New(files, nil, fails(2))
+	var events []progress.Event
+	var mu sync.Mutex
+	err := carton.Assemble(t.Context(), filepath.Join(dir, "m"), src, carton.AssembleOptions{Progress: func(e progress.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Name == "model/a" {
+			events = append(events, e)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameCarton(t, filepath.Join(dir, "m"), cartontest.New(files, nil))
+	var states []string
+	for _, e := range events {
+		states = append(states, e.State.String())
+		if (e.State == progress.Retrying) != (e.Err != nil) || e.Total != 11 {
+			t.Errorf("event %+v", e)
+		}
+	}
+	want := []string{"started", "retrying", "retrying", "moving", "finished"}
+	if diff := cmp.Diff(want, states); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+
+	src = cartontest.New(files, nil, fails(3))
+	err = carton.Assemble(t.Context(), filepath.Join(dir, "n"), src, carton.AssembleOptions{})
+	if err == nil || src.Opens("model/a") != 3 {
+		t.Errorf("got %v after %d attempts, want an error after 3", err, src.Opens("model/a"))
+	}
+
+	broken := errors.New("for good")
+	src = cartontest.New(files, nil, cartontest.WithOpen(func(string, int, io.Reader) (io.Reader, error) { return nil, broken }))
+	err = carton.Assemble(t.Context(), filepath.Join(dir, "n"), src, carton.AssembleOptions{Concurrency: 1})
+	if got := len(src.Opened()); !errors.Is(err, broken) || got != 1 {
+		t.Errorf("got %v after %d attempts, want one", err, got)
+	}
+	onlyFile(t, dir, "m")
+}
+
+func TestAssembleReadsBundlesInOrder(t *testing.T) {
+	files := map[string][]byte{"model/z": []byte("z"), "model/big": make([]byte, 1<<20)}
+	var first, second []string
+	for _, c := range "abcdefgh" {
+		first, second = append(first, "model/1"+string(c)), append(second, "model/2"+string(c))
+	}
+	for _, p := range append(slices.Clone(first), second...) {
+		files[p] = []byte(p)
+	}
+	src := cartontest.New(files, nil, cartontest.WithBundle(1, first...), cartontest.WithBundle(2, second...))
+	if err := carton.Assemble(t.Context(), filepath.Join(t.TempDir(), "m"), src, carton.AssembleOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	only := func(prefix string) (list []string) {
+		for _, p := range src.Opened() {
+			if strings.HasPrefix(p, prefix) {
+				list = append(list, p)
+			}
+		}
+		return list
+	}
+	if diff := cmp.Diff(first, only("model/1")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(second, only("model/2")); diff != "" {
+		t.Error(diff)
+	}
+	src = cartontest.New(files, nil)
+	if err := carton.Assemble(t.Context(), filepath.Join(t.TempDir(), "m"), src, carton.AssembleOptions{Concurrency: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if got := src.Opened()[0]; got != "model/big" {
+		t.Errorf("%s was read first, want the largest", got)
+	}
+}
+
+func TestAssembleReadsSoManyAtOnce(t *testing.T) {
+	const n = 3
+	files := map[string][]byte{}
+	for _, c := range "abcdefghijkl" {
+		files["model/"+string(c)] = []byte{byte(c)}
+	}
+	var barrier sync.WaitGroup
+	barrier.Add(n)
+	var once [n]sync.Once
+	var mu sync.Mutex
+	opened := 0
+	src := cartontest.New(files, nil, cartontest.WithOpen(func(_ string, _ int, r io.Reader) (io.Reader, error) {
+		mu.Lock()
+		i := opened
+		opened++
+		mu.Unlock()
+		if i < n { // the first wait for each other
+			once[i].Do(barrier.Done)
+			barrier.Wait()
+		}
+		return r, nil
+	}))
+	if err := carton.Assemble(t.Context(), filepath.Join(t.TempDir(), "m"), src, carton.AssembleOptions{Concurrency: n}); err != nil {
+		t.Fatal(err)
+	}
+	if got := src.MostOpen(); got != n {
+		t.Errorf("%d members were open at once, want %d", got, n)
+	}
+}
+
+func TestAssembleStopsWhenToldTo(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	src := cartontest.New(map[string][]byte{"model/a": make([]byte, 4<<20), "model/b": make([]byte, 3<<20)}, nil)
+	dir := t.TempDir()
+	err := carton.Assemble(ctx, filepath.Join(dir, "m"), src, carton.AssembleOptions{Progress: func(e progress.Event) {
+		if e.State == progress.Moving {
+			cancel()
+		}
+		if e.State == progress.Finished && e.Total > 1<<20 {
+			t.Errorf("%s went on to its end", e.Name)
+		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	onlyFile(t, dir, "")
+}
+
+func TestAssembleReplacesOnlyWhenToldTo(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "m")
+	if err := os.WriteFile(name, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	src := cartontest.New(nil, nil)
+	err := carton.Assemble(t.Context(), name, src, carton.AssembleOptions{})
+	if !errors.Is(err, carton.ErrExist) || len(hint.Of(err)) == 0 {
+		t.Errorf("got %v, want ErrExist with a hint", err)
+	}
+	if got := onlyFile(t, dir, "m"); string(got) != "old" {
+		t.Errorf("the old file holds %q", got)
+	}
+	if src.Opened() != nil {
+		t.Errorf("members were read for nothing: %q", src.Opened())
+	}
+	if err := carton.Assemble(t.Context(), name, src, carton.AssembleOptions{Replace: true}); err != nil {
+		t.Fatal(err)
+	}
+	sameCarton(t, name, src)
+
+	if err := os.Symlink("m", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	err = carton.Assemble(t.Context(), filepath.Join(dir, "link"), src, carton.AssembleOptions{Replace: true})
+	if err == nil || !strings.Contains(err.Error(), "is a symlink") {
+		t.Errorf("a symlink: got %v, want a refusal", err)
+	}
+}
+
+// Memory is a buffer for each member that is read at once, whatever their sizes.
+func TestAssembleNeedsLittleMemory(t *testing.T) {
+	src := cartontest.New(nil, nil, cartontest.WithContent("model/a", cartontest.Zeros(64<<20)),
+		cartontest.WithContent("model/b", cartontest.Zeros(64<<20)))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := carton.Assemble(t.Context(), filepath.Join(t.TempDir(), "m"), src, carton.AssembleOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 4<<20 {
+		t.Errorf("%d bytes were allocated, want less than 4 MiB", got)
+	}
+}
