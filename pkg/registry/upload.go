@@ -19,7 +19,8 @@ import (
 // that, in a new session from the beginning. Each byte is read and hashed once
 // unless an attempt fails. An upload is completed only by bytes of the digest
 // and size that desc promises; others are layout.ErrDigest, and the upload is
-// cancelled.
+// cancelled. So it is where open or what it opened fails; whoever knows that it
+// may do better pushes again.
 func (r *Repository) Push(ctx context.Context, desc ocispec.Descriptor, open layout.Opener, sent func(off int64)) error {
 	if err := checkDigest(desc.Digest); err != nil {
 		return fmt.Errorf("blob: %w: %w", err, layout.ErrFormat)
@@ -83,11 +84,10 @@ func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error
 	}
 	resumed := u.off > 0
 	switch {
-	case f.source && !isTemporary(f.err), !f.source && !u.mayPass(ctx, f, resumed):
+	case f.source, !u.mayPass(ctx, f, resumed):
+		// Of a source that may do better, what was sent may be wrong as well.
 		u.abandon(ctx)
 		return false, f.err
-	case f.source:
-		u.abandon(ctx) // what was sent may be wrong as well
 	case f.complete && (f.status == 0 || f.status >= 500):
 		// The registry may have finished, and only its answer was lost.
 		size, err := u.repo.Stat(ctx, u.content.desc.Digest)
@@ -130,9 +130,6 @@ func (u *upload) mayPass(ctx context.Context, f *fault, resumed bool) bool {
 // where finds out where to go on: behind what the session has, or at the
 // beginning of a new one.
 func (u *upload) where(ctx context.Context, f *fault, resumed bool) error {
-	if u.location == "" {
-		return nil
-	}
 	refused := f.status >= 400 && f.status < 500 && !u.repo.client.opts.Policy.Retryable(f.status)
 	if resumed && refused || f.status == http.StatusNotFound || !hostOf(u.repo.host.host).resumes {
 		u.abandon(ctx)
@@ -260,10 +257,4 @@ func (b *bodies) end() (own error, complete bool) {
 func (b *bodies) failed() bool {
 	own, _ := b.end()
 	return own != nil
-}
-
-// isTemporary reports whether opening a source again may give better bytes.
-func isTemporary(err error) bool {
-	var t interface{ Temporary() bool }
-	return errors.As(err, &t) && t.Temporary()
 }

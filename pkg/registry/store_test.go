@@ -1,0 +1,30 @@
+package registry
+
+import (
+	"testing"
+
+	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/internal/storetest"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+// TestStore runs what every layout.Store has to pass, against registries of
+// several kinds.
+func TestStore(t *testing.T) {
+	for name, conf := range map[string]registrytest.Config{
+		"plain":  {},
+		"TLS":    {TLS: true, HTTP2: true},
+		"token":  {Auth: registrytest.Auth{Users: twoUsers, Bearer: true}},
+		"Quay":   {Quirks: registrytest.Quirks{QuayRange: true}},
+		"GAR":    {Quirks: registrytest.Quirks{OneShot: true, RelativeLocation: true, NoHead: 405, NoManifestHead: 405}},
+		"Harbor": {Quirks: registrytest.Quirks{NoHead: 401, CDN: true, NoDigestHeader: true}},
+		"S3":     {Quirks: registrytest.Quirks{CDN: true, NewLocation: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Run(t, func() layout.Store {
+				reg := registrytest.New(t, conf)
+				return dial(t, reg, "org/m", Options{Insecure: true, Credential: static("u", "p")})
+			})
+		})
+	}
+}
