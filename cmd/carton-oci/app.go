@@ -1,0 +1,49 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+)
+
+// newApp returns the command line: which commands there are and what all of
+// them have in common.
+func newApp(out *printer) *cli.App {
+	cli.HelpPrinter = printHelp
+	cli.VersionPrinter = func(c *cli.Context) { out.printVersion() }
+	app := &cli.App{
+		Name:    "carton-oci",
+		Usage:   "push and pull cartons, one-file models, to and from any OCI registry",
+		Version: moduleVersion(),
+		Description: `SOURCE and REF are any of
+  m.carton, ./folder                 a carton, as a zip or unpacked
+  host/repo:tag, host/repo@sha256:…  an artifact in a registry
+  oci:DIR:TAG, oci:DIR@sha256:…      an artifact in an image layout
+  https://host/m.carton              a carton on a web server
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 content does not match its hash
+or breaks the format, 4 not found, 5 not allowed, 130 interrupted.`,
+		UsageText: "carton-oci COMMAND [flags] [arguments]",
+		Commands: []*cli.Command{
+			pushCommand(out), pullCommand(out), lsCommand(out), catCommand(out), inspectCommand(out), verifyCommand(out),
+			resolveCommand(out), loginCommand(out), logoutCommand(out), versionCommand(out),
+		},
+		Writer:    out.out,
+		ErrWriter: out.err,
+		// A comma is a character like any other in a value.
+		DisableSliceFlagSeparator: true,
+		HideHelpCommand:           true, // normalize knows it
+		OnUsageError:              onUsageError,
+		// Errors are printed once, by run.
+		ExitErrHandler: func(*cli.Context, error) {},
+	}
+	for _, cmd := range app.Commands {
+		cmd.OnUsageError = onUsageError
+		cmd.HideHelpCommand = true // else "ls help" is no path
+	}
+	return app
+}
+
+// onUsageError turns what cli has to say about a value into our error: cli
+// would print it to standard output.
+func onUsageError(c *cli.Context, err error, _ bool) error {
+	return usagef(c.Command.Name, "%v", err)
+}

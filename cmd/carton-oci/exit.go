@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/carton-oci/carton-oci"
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/registry"
+)
+
+// The exit codes. Scripts depend on them: they never change their meaning.
+const (
+	exitOK          = 0   // done
+	exitFailed      = 1   // failed, for a reason that none of the others names
+	exitUsage       = 2   // wrong usage
+	exitContent     = 3   // content does not match its hash or breaks the format
+	exitNotFound    = 4   // not found
+	exitNotAllowed  = 5   // not allowed
+	exitInterrupted = 130 // interrupted by a signal, as shells count it
+)
+
+// kinds says which errors mean which exit code. The first that matches counts:
+// a carton that lacks a member breaks the format, and only then is something
+// not found.
+var kinds = []struct {
+	code int
+	errs []error
+}{
+	{exitInterrupted, []error{context.Canceled}},
+	{exitUsage, []error{errUsage, cartonoci.ErrLocation}},
+	{exitContent, []error{
+		carton.ErrFormat, carton.ErrVersion, carton.ErrChecksum, carton.ErrInsecurePath, carton.ErrLimit,
+		layout.ErrFormat, layout.ErrDigest, layout.ErrLimit,
+	}},
+	{exitNotAllowed, []error{registry.ErrUnauthorized, registry.ErrDenied, httprange.ErrNotAllowed, fs.ErrPermission}},
+	{exitNotFound, []error{layout.ErrNotFound, fs.ErrNotExist}},
+}
+
+// exitCode returns the exit code for an error.
+func exitCode(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	for _, k := range kinds {
+		for _, target := range k.errs {
+			if errors.Is(err, target) {
+				return k.code
+			}
+		}
+	}
+	return exitFailed
+}
+
+// errUsage is wrapped by every error that is about the command line itself.
+var errUsage = errors.New("wrong usage")
+
+type usageError struct{ text string }
+
+func (e *usageError) Error() string        { return e.text }
+func (e *usageError) Is(target error) bool { return target == errUsage }
+
+// usagef returns an error about the command line of the command called name,
+// "" where the line names none.
+func usagef(name, format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	if name != "" {
+		text = name + ": " + text
+	}
+	return &usageError{text}
+}
+
+// silentError ends the program with a code and without a word: what there was
+// to say has been printed as a result.
+type silentError struct{ code int }
+
+func (e *silentError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// withHint attaches what to do about err.
+func withHint(err error, format string, args ...any) error { return hint.With(err, format, args...) }

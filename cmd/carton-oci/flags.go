@@ -1,0 +1,112 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// The flags that several commands share. One name means the same everywhere.
+
+const (
+	categoryOwn      = "flags"
+	categoryRegistry = "where things are"
+	categoryOutput   = "output"
+)
+
+// outputFlags are every command's.
+func outputFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "format", Usage: "print the result as `FORM`: text or json", Value: "text", Category: categoryOutput},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print the bare result", Category: categoryOutput},
+		&cli.BoolFlag{Name: "no-progress", Usage: "don't show how far a transfer is", Category: categoryOutput},
+		&cli.BoolFlag{Name: "debug", Usage: "log requests to standard error", Category: categoryOutput},
+	}
+}
+
+// registryFlags are those of commands that speak to a registry.
+func registryFlags() []cli.Flag {
+	flags := []cli.Flag{
+		&cli.StringFlag{Name: "username", Aliases: []string{"u"}, Usage: "log in as `NAME`"},
+		&cli.BoolFlag{Name: "password-stdin", Usage: "read the password from standard input"},
+		&cli.StringFlag{Name: "registry-config", Usage: "credentials are in `FILE`, a Docker config.json"},
+		&cli.BoolFlag{Name: "plain-http", Usage: "speak HTTP without TLS"},
+		&cli.BoolFlag{Name: "insecure", Usage: "accept any certificate"},
+		&cli.StringFlag{Name: "ca-file", Usage: "trust the authorities in `FILE` (PEM)"},
+		&cli.StringFlag{Name: "cert-file", Usage: "present the client certificate in `FILE` (PEM)"},
+		&cli.StringFlag{Name: "key-file", Usage: "the client certificate's key is in `FILE` (PEM)"},
+	}
+	for _, f := range flags {
+		switch f := f.(type) {
+		case *cli.StringFlag:
+			f.Category = categoryRegistry
+		case *cli.BoolFlag:
+			f.Category = categoryRegistry
+		}
+	}
+	return flags
+}
+
+// sourceFlags are those of commands that read a SOURCE, wherever it is.
+func sourceFlags() []cli.Flag {
+	return append(registryFlags(),
+		&cli.StringSliceFlag{
+			Name: "allow-link-host", Category: categoryRegistry,
+			Usage: "follow links to `HOST[:PORT]` although it is private, or has no TLS (may be repeated)",
+		},
+		&cli.IntFlag{Name: "concurrency", Usage: "at most `N` transfers at once", Value: defaultConcurrency, Category: categoryRegistry},
+	)
+}
+
+// defaultConcurrency is how many blobs or members travel at once.
+const defaultConcurrency = 4
+
+// flags joins a command's own flags with shared ones.
+func flags(own []cli.Flag, shared ...[]cli.Flag) []cli.Flag {
+	for _, s := range shared {
+		own = append(own, s...)
+	}
+	return append(own, outputFlags()...)
+}
+
+// oneOf returns the value of a flag that has a fixed set of values.
+func oneOf(c *cli.Context, name string, values ...string) (string, error) {
+	got := c.String(name)
+	for _, v := range values {
+		if got == v {
+			return v, nil
+		}
+	}
+	return "", usagef(c.Command.Name, "--%s: got %s, want %s", name, quoted(got), strings.Join(values, " or "))
+}
+
+// onlyWith refuses flags that mean nothing without another.
+func onlyWith(c *cli.Context, needed string, names ...string) error {
+	for _, name := range names {
+		if c.IsSet(name) && !c.IsSet(needed) {
+			return usagef(c.Command.Name, "--%s means nothing without --%s", name, needed)
+		}
+	}
+	return nil
+}
+
+// notBoth refuses two flags at once.
+func notBoth(c *cli.Context, one string, others ...string) error {
+	for _, other := range others {
+		if c.IsSet(one) && c.IsSet(other) {
+			return usagef(c.Command.Name, "got --%s and --%s, want one of them", one, other)
+		}
+	}
+	return nil
+}
+
+// notEmpty refuses flags that were given the empty string: most likely a shell
+// variable that is not set.
+func notEmpty(c *cli.Context, names ...string) error {
+	for _, name := range names {
+		if c.IsSet(name) && c.String(name) == "" {
+			return usagef(c.Command.Name, "--%s is empty", name)
+		}
+	}
+	return nil
+}

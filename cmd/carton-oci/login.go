@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/carton-oci/carton-oci"
+	"github.com/carton-oci/carton-oci/pkg/registry"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+	"oras.land/oras-go/v2/registry/remote/auth"
+)
+
+func loginCommand(out *printer) *cli.Command {
+	return &cli.Command{
+		Name:      "login",
+		Usage:     "keep a user name and password for a registry",
+		ArgsUsage: "REGISTRY",
+		Description: `They are tried first, and kept where Docker keeps them, or Podman where
+REGISTRY_AUTH_FILE is set. What is not given is asked for on a terminal.`,
+		Flags:  flags(nil, registryFlags()),
+		Action: command(out, runLogin),
+	}
+}
+
+func logoutCommand(out *printer) *cli.Command {
+	return &cli.Command{
+		Name:      "logout",
+		Usage:     "forget the user name and password for a registry",
+		ArgsUsage: "REGISTRY",
+		Flags:     flags(nil, []cli.Flag{lookupFlag(registryFlags(), "registry-config")}),
+		Action:    command(out, runLogout),
+	}
+}
+
+func runLogin(c *cli.Context, s *session) error {
+	if err := wantArgs(c, "REGISTRY"); err != nil {
+		return err
+	}
+	host := c.Args().Get(0)
+	if strings.Contains(host, "/") {
+		return withHint(usagef("login", "got %s, want a host", quoted(host)), "write localhost:5000, not its URL or a repository")
+	}
+	cred, err := readCredential(c, true)
+	if err != nil {
+		return err
+	}
+	client, err := registry.NewClient(s.opts.Registry)
+	if err != nil {
+		return fmt.Errorf("login %s: %w", host, err)
+	}
+	warning, err := client.Login(c.Context, registry.DockerCredentials(s.opts.RegistryConfig), host, cred)
+	if err != nil {
+		return fmt.Errorf("login %s: %w", host, err)
+	}
+	if warning != "" {
+		s.warnf("%s", warning)
+	}
+	if s.json {
+		s.object(map[string]string{"registry": host, "username": cred.Username})
+	} else if !s.quiet {
+		s.linef("logged in to %s as %s", host, cred.Username)
+	}
+	return nil
+}
+
+func runLogout(c *cli.Context, s *session) error {
+	if err := wantArgs(c, "REGISTRY"); err != nil {
+		return err
+	}
+	host := c.Args().Get(0)
+	removed, err := registry.DockerCredentials(c.String("registry-config")).Logout(c.Context, host)
+	if err != nil {
+		return fmt.Errorf("logout %s: %w", host, err)
+	}
+	switch {
+	case s.json:
+		s.object(map[string]any{"registry": host, "removed": removed})
+	case s.quiet:
+	case removed:
+		s.linef("logged out of %s", host)
+	default:
+		s.linef("was not logged in to %s", host)
+	}
+	return nil
+}
+
+// logInAs makes the session send the user name and password of the command line
+// to loc's registry, and to no other.
+func (s *session) logInAs(c *cli.Context, loc cartonoci.Location) error {
+	if !c.IsSet("username") && !c.IsSet("password-stdin") {
+		return nil
+	}
+	if loc.Kind != cartonoci.KindRegistry {
+		return usagef(c.Command.Name, "--username: %s is in no registry", loc.Redacted())
+	}
+	cred, err := readCredential(c, false)
+	if err != nil {
+		return err
+	}
+	kept := registry.DockerCredentials(s.opts.RegistryConfig).Credential
+	given := auth.StaticCredential(loc.Registry, cred)
+	s.opts.Registry.Credential = func(ctx context.Context, hostport string) (auth.Credential, error) {
+		if cred, err := given(ctx, hostport); err != nil || cred != auth.EmptyCredential {
+			return cred, err
+		}
+		return kept(ctx, hostport)
+	}
+	return nil
+}
+
+// readCredential reads the user name and password: from the flags, from standard
+// input, from the person at the terminal. ask allows to ask for the user name.
+func readCredential(c *cli.Context, ask bool) (auth.Credential, error) {
+	cred := auth.Credential{Username: c.String("username")}
+	terminal := term.IsTerminal(int(os.Stdin.Fd()))
+	var err error
+	switch {
+	case cred.Username == "" && (!ask || !terminal || c.Bool("password-stdin")):
+		return cred, usagef(c.Command.Name, "got no user name, want --username NAME")
+	case cred.Username == "":
+		fmt.Fprint(c.App.ErrWriter, "user name: ")
+		if cred.Username, err = readLine(os.Stdin); err != nil || cred.Username == "" {
+			return cred, usagef(c.Command.Name, "got no user name")
+		}
+	}
+	switch {
+	case c.Bool("password-stdin"):
+		if cred.Password, err = readLine(os.Stdin); err != nil {
+			return cred, fmt.Errorf("%s: read the password: %w", c.Command.Name, err)
+		}
+	case terminal:
+		if cred.Password, err = askPassword(c.Context, c.App.ErrWriter); err != nil {
+			return cred, fmt.Errorf("%s: read the password: %w", c.Command.Name, err)
+		}
+	default:
+		return cred, usagef(c.Command.Name, "got no password, want --password-stdin")
+	}
+	if cred.Password == "" {
+		return cred, usagef(c.Command.Name, "the password is empty")
+	}
+	return cred, nil
+}
+
+// askPassword reads a password that the terminal does not show. A signal puts
+// the terminal back as it was.
+func askPassword(ctx context.Context, w io.Writer) (string, error) {
+	fmt.Fprint(w, "password: ")
+	defer fmt.Fprintln(w)
+	fd := int(os.Stdin.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", err
+	}
+	type answer struct {
+		text []byte
+		err  error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		text, err := term.ReadPassword(fd)
+		done <- answer{text, err}
+	}()
+	select {
+	case a := <-done:
+		return string(a.text), a.err
+	case <-ctx.Done():
+		_ = term.Restore(fd, before) // the program ends
+		return "", ctx.Err()
+	}
+}
+
+// readLine reads up to the first newline, or all where there is none.
+func readLine(r io.Reader) (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(r, 64<<10)).ReadString('\n')
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return strings.TrimRight(line, "\r\n"), err
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/urfave/cli/v2"
+)
+
+func lsCommand(out *printer) *cli.Command {
+	return &cli.Command{
+		Name:        "ls",
+		Usage:       "list the members of a carton",
+		ArgsUsage:   "SOURCE",
+		Description: `Path, size, and where the bytes are. Nothing is downloaded but the list.`,
+		Flags:       flags(nil, sourceFlags()),
+		Action:      command(out, runLs),
+	}
+}
+
+// listing is what `ls --format json` prints.
+type listing struct {
+	Reference string   `json:"reference"`
+	Digest    string   `json:"digest,omitempty"` // of the image manifest, where it is an artifact
+	ModelHash string   `json:"modelHash"`
+	Members   []member `json:"members"`
+}
+
+type member struct {
+	Path   string `json:"path"`
+	Size   *int64 `json:"size"` // in bytes; null where nobody knows it yet
+	Hash   string `json:"hash"`
+	Place  string `json:"place"`
+	Target string `json:"target,omitempty"` // of a symlink
+}
+
+func memberOf(m carton.Member) member {
+	out := member{Path: m.Path, Hash: m.Hash, Place: m.Place.String(), Target: m.Target}
+	if m.Size >= 0 {
+		out.Size = &m.Size
+	}
+	return out
+}
+
+func runLs(c *cli.Context, s *session) error {
+	src, err := s.openArg(c)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	members, err := src.Members(c.Context)
+	if err != nil {
+		return src.fail(err)
+	}
+	if s.json {
+		l := listing{Reference: src.name, Digest: src.digest, ModelHash: src.Manifest().ModelHash(), Members: []member{}}
+		for _, m := range members {
+			l.Members = append(l.Members, memberOf(m))
+		}
+		s.object(l)
+		return nil
+	}
+	if s.quiet {
+		for _, m := range members {
+			s.linef("%s", m.Path)
+		}
+		return nil
+	}
+	rows := [][]string{{"PATH", "SIZE", "PLACE"}}
+	for _, m := range members {
+		rows = append(rows, []string{shownPath(m), humanSize(m.Size), m.Place.String()})
+	}
+	s.table(rows)
+	return nil
+}
+
+// shownPath writes a member's path, of a symlink as ls does.
+func shownPath(m carton.Member) string {
+	if m.Target == "" {
+		return m.Path
+	}
+	return m.Path + " -> " + m.Target
+}

@@ -1,0 +1,66 @@
+// Command carton-oci pushes and pulls cartons, one-file machine-learning
+// models, to and from OCI container registries. Run carton-oci --help.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run is main without the exit. Every way out of the program leads through its
+// end, but for a second signal.
+func run(args []string) int {
+	ctx, stop := withSignals(context.Background())
+	defer stop()
+
+	out := &printer{out: os.Stdout, err: os.Stderr}
+	app := newApp(out)
+	words, err := normalize(app, args)
+	if err == nil {
+		err = app.RunContext(ctx, append([]string{app.Name}, words...))
+	}
+	if err == nil {
+		err = out.failed
+	}
+	var silent *silentError
+	switch {
+	case err == nil:
+		return exitOK
+	case ctx.Err() != nil:
+		out.error(errInterrupted)
+		return exitInterrupted
+	case errors.As(err, &silent):
+		return silent.code
+	}
+	out.error(err)
+	return exitCode(err)
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// withSignals returns a context that the first SIGINT or SIGTERM cancels, so
+// that what was begun is cleaned up. The second one ends the program at once.
+func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-ctx.Done():
+			return
+		}
+		<-signals
+		os.Exit(exitInterrupted)
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel()
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+)
+
+// All printing happens in this file, in progress.go and in trace.go, by these
+// rules:
+//
+//   - Results go to standard output, everything else to standard error.
+//   - With --format json a command prints one object on standard output, and on
+//     standard error only warnings and errors. Names in the object never change
+//     their meaning.
+//   - -q leaves of the result what a script would want, and of the rest only
+//     errors and warnings.
+//   - An error is one line, "carton-oci: verb object: what: got X, want Y",
+//     followed by "hint:" lines that say what can be done.
+//   - No colours, no cursor movement except by the progress bar on a terminal.
+//   - What came from outside (names, a registry's words) is shown with
+//     unprintable characters escaped, so that it can't forge a line.
+//   - Sizes for people are in powers of 1000 with two significant digits or
+//     more; JSON has bytes.
+//   - A result that can't be written is an error.
+
+// printer writes what a command has to say.
+type printer struct {
+	out, err io.Writer
+	quiet    bool // -q
+	json     bool // --format json
+	failed   error
+}
+
+// linef prints one line of the result.
+func (p *printer) linef(format string, args ...any) {
+	p.write(oneLine(fmt.Sprintf(format, args...)) + "\n")
+}
+
+// object prints the result as JSON.
+func (p *printer) object(v any) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		p.failed = err
+		return
+	}
+	p.write(b.String())
+}
+
+// table prints rows of equally many cells, aligned. The first row is the head.
+// Columns are aligned left; numbers come padded by their caller where wanted.
+func (p *printer) table(rows [][]string) {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			if i > 0 {
+				fmt.Fprint(w, "\t")
+			}
+			fmt.Fprint(w, oneLine(cell))
+		}
+		fmt.Fprintln(w)
+	}
+	_ = w.Flush() // into memory
+	for line := range strings.Lines(b.String()) {
+		p.write(strings.TrimRight(line, " \n") + "\n")
+	}
+}
+
+// fields prints names and values, aligned; an empty value is left out.
+func (p *printer) fields(pairs ...[2]string) {
+	var rows [][]string
+	for _, pair := range pairs {
+		if pair[1] != "" {
+			rows = append(rows, pair[:])
+		}
+	}
+	p.table(rows)
+}
+
+func (p *printer) write(text string) {
+	if p.failed == nil {
+		_, p.failed = io.WriteString(p.out, text)
+	}
+}
+
+// notef tells what is good to know. -q and --format json silence it.
+func (p *printer) notef(format string, args ...any) {
+	if !p.quiet && !p.json {
+		fmt.Fprintln(p.err, oneLine(fmt.Sprintf(format, args...)))
+	}
+}
+
+// warnf tells what may be wrong although the command goes on.
+func (p *printer) warnf(format string, args ...any) {
+	fmt.Fprintln(p.err, "warning: "+oneLine(fmt.Sprintf(format, args...)))
+}
+
+// hintf tells what can be done.
+func (p *printer) hintf(format string, args ...any) {
+	fmt.Fprintln(p.err, "hint: "+oneLine(fmt.Sprintf(format, args...)))
+}
+
+// error prints an error and its hints.
+func (p *printer) error(err error) {
+	fmt.Fprintln(p.err, "carton-oci: "+oneLine(err.Error()))
+	for _, h := range hint.Of(err) {
+		p.hintf("%s", h)
+	}
+}
+
+// quoted writes a value that somebody typed.
+func quoted(s string) string { return strconv.Quote(s) }
+
+// count writes a number of things: "1 member", "2 members".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
+
+// oneLine makes text fit for one line of a terminal: joined errors become
+// clauses, anything unprintable its escape.
+func oneLine(text string) string {
+	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "; ")
+	var b strings.Builder
+	for i, r := range text {
+		if r == unicode.ReplacementChar && !strings.HasPrefix(text[i:], "\uFFFD") {
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		} else if !unicode.IsPrint(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestOneLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain":                 "plain",
+		"größe 模型 …":            "größe 模型 …",
+		"a\nb\n":                "a; b",
+		"a\x1b[2Jb":             `a\x1b[2Jb`,
+		"bad\xffbyte":           `bad\xffbyte`,
+		"replacement \uFFFD":    "replacement \uFFFD",
+		"turn\u202eround":       `turn\u202eround`,
+		"tab\there":             `tab\there`,
+		"carriage\rreturn":      `carriage\rreturn`,
+		"line\u2028separator":   `line\u2028separator`,
+		"quote ' and \" and \\": "quote ' and \" and \\",
+	} {
+		if got := oneLine(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestErrorsAreOneLineAndHints(t *testing.T) {
+	err := withHint(errors.Join(errors.New("first"), errors.New("second\x07")), "do this")
+	err = withHint(fmt.Errorf("pull h/m:1: %w", err), "or that")
+	var b bytes.Buffer
+	(&printer{err: &b, quiet: true}).error(err)
+	want := "carton-oci: pull h/m:1: first; second\\a\nhint: or that\nhint: do this\n"
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestQuietSilencesNotesOnly(t *testing.T) {
+	var out, errs bytes.Buffer
+	p := &printer{out: &out, err: &errs, quiet: true}
+	p.notef("a note")
+	p.warnf("a warning")
+	p.linef("a result")
+	if got, want := errs.String(), "warning: a warning\n"; got != want {
+		t.Errorf("standard error: got %q, want %q", got, want)
+	}
+	if got, want := out.String(), "a result\n"; got != want {
+		t.Errorf("standard output: got %q, want %q", got, want)
+	}
+}
+
+func TestTable(t *testing.T) {
+	var out bytes.Buffer
+	(&printer{out: &out}).table([][]string{{"PATH", "SIZE"}, {"a\tb", "1 B"}, {"longer/name", ""}})
+	want := "PATH         SIZE\na\\tb         1 B\nlonger/name\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestJSONKeepsCharacters(t *testing.T) {
+	var out bytes.Buffer
+	(&printer{out: &out}).object(map[string]string{"a": "<&>ü"})
+	if got, want := out.String(), "{\n  \"a\": \"<&>ü\"\n}\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestResultThatCannotBeWrittenIsAnError(t *testing.T) {
+	p := &printer{out: fullDisk{}}
+	p.linef("digest")
+	p.linef("more")
+	if p.failed == nil {
+		t.Error("got no error, want the disk's")
+	}
+}
+
+func TestHumanSize(t *testing.T) {
+	for n, want := range map[int64]string{
+		-1: "?", 0: "0 B", 999: "999 B", 1000: "1.0 kB", 1023: "1.0 kB", 1949: "1.9 kB", 9949: "9.9 kB", 9951: "10 kB",
+		999_499: "999 kB", 999_500: "1.0 MB", 1_390_672: "1.4 MB", 2 << 30: "2.1 GB", 20 << 30: "21 GB", 1<<63 - 1: "9.2 EB",
+	} {
+		if got := humanSize(n); got != want {
+			t.Errorf("%d: got %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "4096": 4096, "1kB": 1000, "1KB": 1000, "64KiB": 64 << 10, "64kib": 64 << 10, "16 MiB": 16 << 20, "1GB": 1e9, "8GiB": 8 << 30, "7B": 7,
+	} {
+		if got, err := parseSize(text); err != nil || got != want {
+			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "-1", "B", "1.5MB", "1TBB", "9223372036854775807kB", "18446744073709551615", "1 2", strings.Repeat("9", 40)} {
+		if got, err := parseSize(text); err == nil {
+			t.Errorf("%q: got %d, want an error", text, got)
+		}
+	}
+}

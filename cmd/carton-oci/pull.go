@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/carton-oci/carton-oci"
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/urfave/cli/v2"
+)
+
+func pullCommand(out *printer) *cli.Command {
+	return &cli.Command{
+		Name:      "pull",
+		Usage:     "make a carton, or a folder, of what is in a registry",
+		ArgsUsage: "REF",
+		Description: `The output has its name only when every byte was checked against the model hash.
+A REF without a tag is :latest. It may be any SOURCE: "pull thin.carton -o
+full.carton" fetches what a thin carton lacks.`,
+		Flags: flags([]cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write `FILE` (m-TAG.carton)"},
+			&cli.StringFlag{Name: "unpack", Usage: "write the folder `DIR` instead"},
+			&cli.StringFlag{Name: "folder", Usage: "with --unpack: only what is below `NAME`, such as model"},
+			&cli.StringSliceFlag{Name: "include", Usage: "with --unpack: only members that match `GLOB`; may be repeated"},
+			&cli.StringSliceFlag{Name: "exclude", Usage: "with --unpack: no members that match `GLOB`; may be repeated"},
+			&cli.BoolFlag{Name: "thin", Usage: "leave weights in the registry; LINKS says where"},
+			&cli.StringFlag{Name: "link-base", Usage: "with --thin: links are `URL`/HASH"},
+			&cli.StringFlag{Name: "model-hash", Usage: "refuse every model but `HEX`"},
+			&cli.BoolFlag{Name: "force", Usage: "replace what is there"},
+			&cli.StringFlag{Name: "runner", Usage: "make a carton of a plain model, for the runner `NAME`"},
+			&cli.StringFlag{Name: "framework-version", Usage: "with --runner: which versions of its framework, `REQ`"},
+		}, sourceFlags()),
+		Action: command(out, runPull),
+	}
+}
+
+func runPull(c *cli.Context, s *session) error {
+	if err := wantArgs(c, "REF"); err != nil {
+		return err
+	}
+	opts, err := pullOptions(c)
+	if err != nil {
+		return err
+	}
+	ref := c.Args().Get(0)
+	loc, err := cartonoci.ParseLocation(ref)
+	if err != nil {
+		return fmt.Errorf("pull: %w", err)
+	}
+	if err := s.logInAs(c, loc); err != nil {
+		return err
+	}
+	s.showProgress("pull")
+	opts.Options = s.opts
+	result, err := cartonoci.Pull(c.Context, ref, opts)
+	s.stopProgress()
+	if err != nil {
+		return err
+	}
+	s.printPull(result, opts)
+	return nil
+}
+
+var modelHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+func pullOptions(c *cli.Context) (cartonoci.PullOptions, error) {
+	o := cartonoci.PullOptions{
+		Output: c.String("output"), Unpack: c.String("unpack"), Folder: c.String("folder"),
+		Include: c.StringSlice("include"), Exclude: c.StringSlice("exclude"),
+		Thin: c.Bool("thin"), LinkBase: c.String("link-base"),
+		ModelHash: c.String("model-hash"), Force: c.Bool("force"),
+	}
+	for _, err := range []error{
+		notBoth(c, "unpack", "output", "thin"),
+		onlyWith(c, "unpack", "folder", "include", "exclude"),
+		onlyWith(c, "thin", "link-base"),
+		onlyWith(c, "runner", "framework-version"),
+		onlyWith(c, "framework-version", "runner"),
+		notEmpty(c, "output", "unpack", "folder", "link-base", "runner", "framework-version"),
+	} {
+		if err != nil {
+			return o, err
+		}
+	}
+	if c.IsSet("model-hash") && !modelHash.MatchString(o.ModelHash) {
+		return o, usagef("pull", "--model-hash: got %s, want 64 lower-case hex digits", quoted(o.ModelHash))
+	}
+	if c.IsSet("runner") {
+		o.Wrap = &convert.Wrap{RunnerName: c.String("runner"), FrameworkVersion: c.String("framework-version")}
+	}
+	return o, nil
+}
+
+func (s *session) printPull(r *cartonoci.PullResult, opts cartonoci.PullOptions) {
+	s.adviseAfterPull(r, opts)
+	switch {
+	case s.json:
+		s.object(r)
+		return
+	case s.quiet:
+		s.linef("%s", r.Path)
+		return
+	}
+	received := fmt.Sprintf("%s in %.1f s", humanSize(r.BytesDownloaded), r.Seconds)
+	path := r.Path
+	if r.AlreadyHere {
+		received, path = "", "already here: "+r.Path
+	}
+	s.fields(
+		[2]string{"reference", r.Reference},
+		[2]string{"digest", r.Digest.String()},
+		[2]string{"model hash", r.ModelHash},
+		[2]string{"received", received},
+		[2]string{"path", path},
+	)
+}
+
+// adviseAfterPull says what is not as one might expect.
+func (s *session) adviseAfterPull(r *cartonoci.PullResult, opts cartonoci.PullOptions) {
+	if r.Regenerated {
+		s.warnf("the artifact holds no MANIFEST: the model hash is that of one made from its content, not its author's")
+	}
+	if r.LinksNeedToken {
+		s.warnf("the registry wants a token for what LINKS names; loaders of cartons send none")
+		s.hintf("make the repository public, or name a server that needs no token with --link-base")
+	}
+	if opts.Unpack == "" && !r.AlreadyHere && !r.Regenerated {
+		s.notef("the zip is laid out anew; the model hash is the same")
+	}
+}

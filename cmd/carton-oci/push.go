@@ -1,0 +1,184 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/carton-oci/carton-oci"
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/opencontainers/go-digest"
+	"github.com/urfave/cli/v2"
+)
+
+func pushCommand(out *printer) *cli.Command {
+	return &cli.Command{
+		Name:      "push",
+		Usage:     "send a carton to a registry or an image layout",
+		ArgsUsage: "SOURCE REF[,TAG...]",
+		Description: `What the registry has already is neither sent nor read. The last line printed is
+the digest; with -q it is the only one.`,
+		Flags: flags([]cli.Flag{
+			&cli.StringFlag{Name: "layers", Usage: "`FORM` of layers: raw or tar", Value: string(convert.FormRaw)},
+			&cli.StringFlag{Name: "bundle-below", Usage: "bundle files that are no weights and smaller than `SIZE`"},
+			&cli.StringFlag{Name: "media-types", Usage: "`FAMILY` of media types: cnai, cncf or cnai-draft", Value: string(convert.FamilyCNAI)},
+			&cli.StringFlag{Name: "compress", Usage: "`METHOD` for bundles: none, zstd or gzip", Value: string(convert.CompressNone)},
+			&cli.StringSliceFlag{Name: "annotation", Usage: "annotate the image manifest with `KEY=VALUE` (may be repeated)"},
+			&cli.BoolFlag{Name: "no-clobber", Usage: "refuse to move a tag that points to something else"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be sent, and send nothing"},
+			&cli.BoolFlag{Name: "force", Usage: "push although carton.toml, or what it refers to, is wrong"},
+		}, sourceFlags()),
+		Action: command(out, runPush),
+	}
+}
+
+func runPush(c *cli.Context, s *session) error {
+	if err := wantArgs(c, "SOURCE", "REF[,TAG...]"); err != nil {
+		return err
+	}
+	source, ref := c.Args().Get(0), c.Args().Get(1)
+	mapping, err := mappingOf(c)
+	if err != nil {
+		return err
+	}
+	to, _, err := cartonoci.ParseTarget(ref)
+	if err != nil {
+		return fmt.Errorf("push: %w", err)
+	}
+	if err := s.logInAs(c, to); err != nil {
+		return err
+	}
+	if !c.Bool("dry-run") {
+		s.showProgress("push")
+	}
+	result, err := cartonoci.Push(c.Context, source, ref, cartonoci.PushOptions{
+		Options: s.opts, Mapping: mapping,
+		NoClobber: c.Bool("no-clobber"), DryRun: c.Bool("dry-run"), Force: c.Bool("force"),
+		Planned: func(r *cartonoci.PushResult) { s.sayWhatTravels(source, r) },
+	})
+	s.stopProgress()
+	if err != nil {
+		return err
+	}
+	s.printPush(result)
+	return nil
+}
+
+// mappingOf reads the flags that say how a carton becomes an artifact.
+func mappingOf(c *cli.Context) (convert.Options, error) {
+	var o convert.Options
+	layers, err := oneOf(c, "layers", string(convert.FormRaw), string(convert.FormTar))
+	if err != nil {
+		return o, err
+	}
+	types, err := oneOf(c, "media-types", string(convert.FamilyCNAI), string(convert.FamilyCNCF), string(convert.FamilyDraft))
+	if err != nil {
+		return o, err
+	}
+	compress, err := oneOf(c, "compress", string(convert.CompressNone), string(convert.CompressZstd), string(convert.CompressGzip))
+	if err != nil {
+		return o, err
+	}
+	o.Layers, o.MediaTypes, o.Compress = convert.Form(layers), convert.Family(types), convert.Compression(compress)
+	if c.IsSet("bundle-below") {
+		if o.BundleBelow, err = parseSize(c.String("bundle-below")); err != nil {
+			return o, usagef("push", "--bundle-below: %v", err)
+		}
+		if o.BundleBelow == 0 {
+			o.BundleBelow = -1 // bundle nothing that needs no bundle; 0 would leave the choice
+		}
+	}
+	for _, text := range c.StringSlice("annotation") {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return o, usagef("push", "--annotation: got %s, want KEY=VALUE", quoted(text))
+		}
+		if o.Annotations == nil {
+			o.Annotations = map[string]string{}
+		}
+		o.Annotations[key] = value
+	}
+	o.Created, err = created()
+	return o, err
+}
+
+// sayWhatTravels tells where the bytes to send are not as many as the file's, by
+// a twentieth or more: members that are compressed in it travel as they are, and
+// so do those that only LINKS names.
+func (s *session) sayWhatTravels(source string, r *cartonoci.PushResult) {
+	info, err := os.Stat(source)
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	file, send := info.Size(), r.Bytes()
+	if difference := max(file, send) - min(file, send); difference > file/20 {
+		s.notef("%s carton, %s to send", humanSize(file), humanSize(send))
+	}
+}
+
+func (s *session) printPush(r *cartonoci.PushResult) {
+	switch {
+	case s.json:
+		s.object(r)
+		return
+	case s.quiet:
+		s.linef("%s", r.Digest)
+		return
+	}
+	if r.DryRun {
+		s.printLayers(r)
+	}
+	tags := ""
+	if len(r.Tags) > 1 {
+		tags = strings.Join(r.Tags, ", ")
+	}
+	s.fields(
+		[2]string{"reference", r.Reference},
+		[2]string{"tags", tags},
+		[2]string{"layers", layerSummary(r)},
+		[2]string{"model hash", r.ModelHash},
+		[2]string{"digest", r.Digest.String()},
+	)
+}
+
+func (s *session) printLayers(r *cartonoci.PushResult) {
+	rows := [][]string{{"LAYER", "SIZE", "STATUS"}}
+	for _, l := range r.Layers {
+		name := l.Paths[0]
+		if len(l.Paths) > 1 {
+			name = fmt.Sprintf("%s from %s", count(len(l.Paths), "member"), name)
+		}
+		rows = append(rows, []string{name, humanSize(l.Size), l.Status})
+	}
+	s.table(rows)
+	s.linef("")
+}
+
+// layerSummary says how many layers there are, what became of them, and how
+// long that took.
+func layerSummary(r *cartonoci.PushResult) string {
+	blobs := map[string]int{}
+	bytes := map[string]int64{}
+	seen := map[digest.Digest]bool{}
+	for _, l := range r.Layers {
+		if !seen[l.Digest] {
+			seen[l.Digest] = true
+			blobs[l.Status]++
+			bytes[l.Status] += l.Size
+		}
+	}
+	var parts []string
+	for _, status := range []string{"missing", "uploaded", "mounted", "exists"} {
+		if n := blobs[status]; n > 0 {
+			if status == "exists" && n > 1 {
+				status, bytes["exist"] = "exist", bytes[status]
+			}
+			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, status, humanSize(bytes[status])))
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if !r.DryRun {
+		text += fmt.Sprintf(" in %.1f s", r.Seconds)
+	}
+	return text
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/carton-oci/carton-oci"
+	"github.com/urfave/cli/v2"
+)
+
+func resolveCommand(out *printer) *cli.Command {
+	return &cli.Command{
+		Name:      "resolve",
+		Usage:     "print the digest that a reference stands for",
+		ArgsUsage: "REF",
+		Flags:     flags(nil, registryFlags()),
+		Action:    command(out, runResolve),
+	}
+}
+
+func runResolve(c *cli.Context, s *session) error {
+	if err := wantArgs(c, "REF"); err != nil {
+		return err
+	}
+	loc, err := cartonoci.ParseLocation(c.Args().Get(0))
+	if err != nil {
+		return fmt.Errorf("resolve: %w", err)
+	}
+	if !loc.IsArtifact() {
+		return usagef("resolve", "%s: got a carton, want an artifact in a registry or an image layout", loc.Redacted())
+	}
+	if err := s.logInAs(c, loc); err != nil {
+		return err
+	}
+	desc, err := cartonoci.Resolve(c.Context, c.Args().Get(0), s.opts)
+	if err != nil {
+		return fmt.Errorf("resolve %s: %w", loc, err)
+	}
+	if s.json {
+		s.object(struct {
+			Reference string `json:"reference"`
+			MediaType string `json:"mediaType"`
+			Digest    string `json:"digest"`
+			Size      int64  `json:"size"` // of the image manifest, in bytes
+		}{loc.String(), desc.MediaType, desc.Digest.String(), desc.Size})
+		return nil
+	}
+	s.linef("%s", desc.Digest)
+	return nil
+}

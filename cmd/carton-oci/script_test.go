@@ -1,0 +1,340 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/opencontainers/go-digest"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The scripts in testdata/script run the command as a user does. Besides
+// testscript's own commands they have
+//
+//	code N COMMAND ARG…         run a command, and want this exit code
+//	mkcarton FILE PATH=CONTENT… write a carton; CONTENT may be @SIZE random bytes
+//	mkfolder DIR PATH=CONTENT…  the same, unpacked
+//	mkmanifest DIR              write the MANIFEST of a folder's files
+//	mkzip FILE DIR              zip a folder as it is, right or wrong
+//	cut FILE SIZE               cut a file off
+//	spoil FILE TEXT OTHER       replace bytes in a file
+//	registry VAR [OPTION…]      start a registry; $VAR is its host; -tls, -basic
+//	                            USER:PASSWORD, -token USER:PASSWORD, -public (with
+//	                            -token: anybody may pull), -open (… may GET blobs)
+//	web VAR DIR                 serve a folder over https; $VAR_CA is its CA
+//	corrupt VAR REPO HASH       make a registry's blob wrong
+//	fault VAR METHODS PATH CODE make a registry answer with a status for ever
+//	requests VAR METHODS PATH N want so many requests since the last time
+//	json FILE KEY.KEY VALUE     want a value in JSON; KEY may be an index
+//	keys FILE KEY NAME…         want exactly these keys; KEY "." is the whole
+//	entries DIR NAME…           want exactly these entries in a folder
+//	links FILE                  print what LINKS of a carton names
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "home", "cache"))
+			env.Setenv("NO_PROXY", "*")
+			env.Values[scriptKey{}] = &scriptState{tb: env.T().(testing.TB), registries: map[string]*registrytest.Registry{}}
+			if err := os.Mkdir(filepath.Join(env.WorkDir, "w"), 0o755); err != nil {
+				return err
+			}
+			return os.Mkdir(env.Getenv("HOME"), 0o755)
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": scriptCode, "mkcarton": scriptMake, "mkfolder": scriptMake, "mkmanifest": scriptManifest, "mkzip": scriptZip,
+			"cut": scriptCut, "spoil": scriptSpoil, "registry": scriptRegistry, "web": scriptWeb, "corrupt": scriptCorrupt,
+			"fault": scriptFault, "requests": scriptRequests, "json": scriptJSON, "keys": scriptKeys, "entries": scriptEntries,
+			"links": scriptLinks,
+		},
+	})
+}
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"carton-oci": main})
+}
+
+type scriptKey struct{}
+
+type scriptState struct {
+	tb         testing.TB
+	registries map[string]*registrytest.Registry
+}
+
+func state(ts *testscript.TestScript) *scriptState { return ts.Value(scriptKey{}).(*scriptState) }
+
+func (s *scriptState) registry(ts *testscript.TestScript, name string) *registrytest.Registry {
+	r := s.registries[name]
+	if r == nil {
+		ts.Fatalf("there is no registry %s", name)
+	}
+	return r
+}
+
+func scriptCode(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("%s: got the exit code %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// scriptMake is mkcarton and mkfolder.
+func scriptMake(ts *testscript.TestScript, _ bool, args []string) {
+	files, symlinks := map[string][]byte{}, map[string]string{}
+	for i, arg := range args[1:] {
+		if link, target, ok := strings.Cut(arg, "->"); ok {
+			symlinks[link] = target
+			continue
+		}
+		name, text, _ := strings.Cut(arg, "=")
+		content := []byte(strings.ReplaceAll(text, `\n`, "\n"))
+		if size, ok := strings.CutPrefix(text, "@"); ok {
+			n, err := parseSize(size)
+			ts.Check(err)
+			content = make([]byte, n)
+			random := rand.NewChaCha8([32]byte{byte(i), byte(len(name))})
+			_, _ = random.Read(content)
+		}
+		files[name] = content
+	}
+	src := cartontest.New(files, symlinks)
+	name := ts.MkAbs(args[0])
+	if strings.HasSuffix(name, ".carton") {
+		ts.Check(carton.Assemble(context.Background(), name, src, carton.AssembleOptions{}))
+	} else {
+		ts.Check(carton.Extract(context.Background(), name, src, carton.ExtractOptions{}))
+	}
+}
+
+func scriptManifest(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.RemoveAll(filepath.Join(dir, carton.ManifestName)))
+	m, err := carton.HashFS(context.Background(), os.DirFS(dir))
+	ts.Check(err)
+	ts.Check(os.WriteFile(filepath.Join(dir, carton.ManifestName), m.Bytes(), 0o644))
+}
+
+func scriptZip(ts *testscript.TestScript, _ bool, args []string) {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	fsys := os.DirFS(ts.MkAbs(args[1]))
+	ts.Check(fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(fsys, path)
+		if err != nil {
+			return err
+		}
+		entry, err := w.CreateHeader(&zip.FileHeader{Name: path, Method: zip.Deflate})
+		if err == nil {
+			_, err = entry.Write(content)
+		}
+		return err
+	}))
+	ts.Check(w.Close())
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o644))
+}
+
+func scriptCut(ts *testscript.TestScript, _ bool, args []string) {
+	size, err := parseSize(args[1])
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), size))
+}
+
+func scriptSpoil(ts *testscript.TestScript, _ bool, args []string) {
+	name := ts.MkAbs(args[0])
+	before, err := os.ReadFile(name)
+	ts.Check(err)
+	after := bytes.ReplaceAll(before, []byte(args[1]), []byte(args[2]))
+	if bytes.Equal(before, after) {
+		ts.Fatalf("%s does not hold %q", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(name, after, 0o644))
+}
+
+func scriptRegistry(ts *testscript.TestScript, _ bool, args []string) {
+	var conf registrytest.Config
+	for i := 1; i < len(args); i++ {
+		switch args[i] {
+		case "-tls":
+			conf.TLS = true
+		case "-basic", "-token":
+			user, password, _ := strings.Cut(args[i+1], ":")
+			conf.Auth.Users = map[string]string{user: password}
+			conf.Auth.Bearer = args[i] == "-token"
+			i++
+		case "-public":
+			conf.Auth.AnonymousPull = true
+		case "-open":
+			conf.Auth.AnonymousBlobs = true
+		default:
+			ts.Fatalf("unknown option %s", args[i])
+		}
+	}
+	s := state(ts)
+	r := registrytest.New(s.tb, conf)
+	s.registries[args[0]] = r
+	ts.Setenv(args[0], r.Host)
+	if conf.TLS {
+		ts.Setenv(args[0]+"_CA", r.CAFile(s.tb))
+	}
+}
+
+func scriptWeb(ts *testscript.TestScript, _ bool, args []string) {
+	s := httptest.NewTLSServer(http.FileServer(http.Dir(ts.MkAbs(args[1]))))
+	ts.Defer(s.Close)
+	ts.Setenv(args[0], strings.TrimPrefix(s.URL, "https://"))
+	ca := ts.MkAbs("web-ca.pem")
+	ts.Check(os.WriteFile(ca, pemOf(s.Certificate().Raw), 0o644))
+	ts.Setenv(args[0]+"_CA", ca)
+}
+
+func scriptCorrupt(ts *testscript.TestScript, _ bool, args []string) {
+	r := state(ts).registry(ts, args[0])
+	dgst := digest.NewDigestFromEncoded(digest.SHA256, args[2])
+	b, ok := r.Blob(args[1], dgst)
+	if !ok {
+		ts.Fatalf("there is no blob %s", dgst)
+	}
+	b = slices.Clone(b)
+	b[len(b)/2] ^= 1
+	r.Corrupt(args[1], dgst, b)
+}
+
+func scriptFault(ts *testscript.TestScript, _ bool, args []string) {
+	status, err := strconv.Atoi(args[3])
+	ts.Check(err)
+	state(ts).registry(ts, args[0]).Break(registrytest.Fault{
+		Methods: args[1], Path: args[2], Times: -1, Effect: registrytest.Answer(status, ""),
+	})
+}
+
+func scriptRequests(ts *testscript.TestScript, _ bool, args []string) {
+	r := state(ts).registry(ts, args[0])
+	want, err := strconv.Atoi(args[3])
+	ts.Check(err)
+	if got := r.Count(args[1], args[2]); got != want {
+		ts.Fatalf("got %d requests %s %s, want %d", got, args[1], args[2], want)
+	}
+	r.Forget()
+}
+
+// at returns the part of a JSON file that a path names.
+func at(ts *testscript.TestScript, file, path string) any {
+	var v any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(file)), &v))
+	if path == "." {
+		return v
+	}
+	for key := range strings.SplitSeq(path, ".") {
+		switch in := v.(type) {
+		case map[string]any:
+			var ok bool
+			if v, ok = in[key]; !ok {
+				ts.Fatalf("%s: there is no %s", path, key)
+			}
+		case []any:
+			i, err := strconv.Atoi(key)
+			ts.Check(err)
+			if i >= len(in) {
+				ts.Fatalf("%s: there are %d items", path, len(in))
+			}
+			v = in[i]
+		default:
+			ts.Fatalf("%s: got %T before %s", path, v, key)
+		}
+	}
+	return v
+}
+
+func scriptJSON(ts *testscript.TestScript, neg bool, args []string) {
+	v := at(ts, args[0], args[1])
+	got, ok := v.(string)
+	if !ok {
+		b, err := json.Marshal(v)
+		ts.Check(err)
+		got = string(b)
+	}
+	if (got == args[2]) == neg {
+		ts.Fatalf("%s: got %s, want %s", args[1], got, args[2])
+	}
+}
+
+func scriptKeys(ts *testscript.TestScript, _ bool, args []string) {
+	v, ok := at(ts, args[0], args[1]).(map[string]any)
+	if !ok {
+		ts.Fatalf("%s: got no object", args[1])
+	}
+	var got []string
+	for key := range v {
+		got = append(got, key)
+	}
+	sameNames(ts, got, args[2:])
+}
+
+func scriptEntries(ts *testscript.TestScript, _ bool, args []string) {
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	sameNames(ts, got, args[1:])
+}
+
+func sameNames(ts *testscript.TestScript, got, want []string) {
+	slices.Sort(got)
+	want = slices.Sorted(slices.Values(want))
+	if !slices.Equal(got, want) {
+		ts.Fatalf("got %q, want %q", got, want)
+	}
+}
+
+func scriptLinks(ts *testscript.TestScript, _ bool, args []string) {
+	src, err := carton.Open(ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer src.Close()
+	if src.Links() == nil {
+		ts.Fatalf("%s has no LINKS", args[0])
+	}
+	_, err = ts.Stdout().Write(src.Links().Marshal())
+	ts.Check(err)
+}

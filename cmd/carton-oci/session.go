@@ -1,0 +1,134 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/carton-oci/carton-oci"
+	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/pkg/registry"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+)
+
+// session is one run of one command: what the shared flags and the environment
+// say, and where to print.
+type session struct {
+	*printer
+	opts    cartonoci.Options
+	trace   *trace // of --debug, else nil
+	display *display
+	showing bool // whether progress may be shown
+}
+
+// command makes an action of a function that takes a session.
+func command(out *printer, run func(*cli.Context, *session) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		s, err := newSession(c, out)
+		if err != nil {
+			return err
+		}
+		err = run(c, s)
+		s.stopProgress()
+		if s.trace != nil {
+			s.trace.end()
+		}
+		return err
+	}
+}
+
+// newSession reads the shared flags and the environment.
+func newSession(c *cli.Context, out *printer) (*session, error) {
+	format, err := oneOf(c, "format", "text", "json")
+	if err != nil {
+		return nil, err
+	}
+	out.json, out.quiet = format == "json", c.Bool("quiet")
+	s := &session{printer: out, showing: !out.quiet && !out.json && !c.Bool("no-progress")}
+	if !has(c, "plain-http") {
+		return s, nil
+	}
+	s.opts = cartonoci.Options{
+		Registry: registry.Options{
+			PlainHTTP: c.Bool("plain-http"),
+			Insecure:  c.Bool("insecure"),
+			CAFile:    c.String("ca-file"),
+			CertFile:  c.String("cert-file"),
+			KeyFile:   c.String("key-file"),
+			UserAgent: "carton-oci/" + moduleVersion(),
+		},
+		RegistryConfig: c.String("registry-config"),
+		AllowLinkHosts: c.StringSlice("allow-link-host"),
+		CacheDir:       cacheDir(),
+		Concurrency:    c.Int("concurrency"),
+	}
+	if s.opts.Registry.KeyFile != "" && s.opts.Registry.CertFile == "" {
+		return nil, usagef(c.Command.Name, "--key-file means nothing without --cert-file")
+	}
+	for _, host := range s.opts.AllowLinkHosts {
+		if err := httprange.CheckAllow(host); err != nil {
+			return nil, usagef(c.Command.Name, "--allow-link-host: got %s, want HOST or HOST:PORT", quoted(host))
+		}
+	}
+	if has(c, "concurrency") && s.opts.Concurrency < 1 {
+		return nil, usagef(c.Command.Name, "--concurrency: got %d, want 1 or more", s.opts.Concurrency)
+	}
+	if c.Bool("debug") {
+		s.trace = &trace{w: out.err}
+		s.opts.Registry.Wrap = s.trace.wrap
+	}
+	return s, nil
+}
+
+// has reports whether the command has a flag at all.
+func has(c *cli.Context, name string) bool { return lookupFlag(c.Command.Flags, name) != nil }
+
+// cacheDir returns where digests are remembered, "" for nowhere.
+func cacheDir() string {
+	if dir, ok := os.LookupEnv("CARTON_OCI_CACHE"); ok {
+		return dir
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "carton-oci")
+}
+
+// created returns the time that SOURCE_DATE_EPOCH gives, the zero time where it
+// is not set.
+// https://reproducible-builds.org/specs/source-date-epoch/
+func created() (time.Time, error) {
+	text := os.Getenv("SOURCE_DATE_EPOCH")
+	if text == "" {
+		return time.Time{}, nil
+	}
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || seconds < 0 || seconds > 253402300799 { // the end of the year 9999
+		return time.Time{}, usagef("", "SOURCE_DATE_EPOCH: got %s, want seconds since 1970", quoted(text))
+	}
+	return time.Unix(seconds, 0).UTC(), nil
+}
+
+// showProgress shows how far the command is until stopProgress.
+func (s *session) showProgress(verb string) {
+	if s.showing {
+		s.display = startDisplay(s.err, isTerminal(s.err), verb)
+		s.opts.Progress = s.display.report
+	}
+}
+
+func (s *session) stopProgress() {
+	if s.display != nil {
+		s.display.stop()
+		s.display = nil
+	}
+}
+
+// isTerminal reports whether w is a terminal that moves its cursor.
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// humanSize writes a size in bytes for people: powers of 1000, one decimal
+// below ten. -1 is a size that is not known.
+func humanSize(n int64) string {
+	if n < 0 {
+		return "?"
+	}
+	if n < 1000 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	value := float64(n)
+	for _, unit := range []string{"kB", "MB", "GB", "TB", "PB", "EB"} {
+		value /= 1000
+		switch {
+		case value < 9.95:
+			return strconv.FormatFloat(value, 'f', 1, 64) + " " + unit
+		case value < 999.5:
+			return strconv.FormatFloat(value, 'f', 0, 64) + " " + unit
+		}
+	}
+	return strconv.FormatInt(n, 10) + " B" // not reached: an int64 is below 10 EB
+}
+
+var sizeUnits = []struct {
+	suffix string
+	factor int64
+}{
+	{"kib", 1 << 10},
+	{"mib", 1 << 20},
+	{"gib", 1 << 30},
+	{"kb", 1e3},
+	{"mb", 1e6},
+	{"gb", 1e9},
+	{"b", 1},
+}
+
+// parseSize reads a size in bytes: a whole number with one of the units B, kB,
+// MB, GB (powers of 1000), KiB, MiB, GiB (powers of 1024), in any case, or none.
+func parseSize(text string) (int64, error) {
+	number, factor := strings.ToLower(text), int64(1)
+	for _, u := range sizeUnits {
+		if rest, ok := strings.CutSuffix(number, u.suffix); ok {
+			number, factor = rest, u.factor
+			break
+		}
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(number), 10, 63)
+	if err != nil || int64(n) > math.MaxInt64/factor {
+		return 0, errors.New("got " + strconv.Quote(text) + ", want a size such as 64KiB, 1MB or 4096")
+	}
+	return int64(n) * factor, nil
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/carton-oci/carton-oci"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/urfave/cli/v2"
+)
+
+// source is the SOURCE of a command.
+type source struct {
+	carton.Source
+	verb     string
+	name     string          // as it is shown
+	digest   string          // of the image manifest; "" where it is no artifact
+	artifact *convert.Source // nil where it is no artifact
+}
+
+// openArg opens the first argument of a command, and wants more as named.
+func (s *session) openArg(c *cli.Context, more ...string) (*source, error) {
+	if err := wantArgs(c, append([]string{"SOURCE"}, more...)...); err != nil {
+		return nil, err
+	}
+	out := &source{verb: c.Command.Name}
+	loc, err := cartonoci.ParseLocation(c.Args().Get(0))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", out.verb, err)
+	}
+	out.name = loc.Redacted()
+	if err := s.logInAs(c, loc); err != nil {
+		return nil, err
+	}
+	if out.Source, err = cartonoci.OpenSource(c.Context, c.Args().Get(0), s.opts); err != nil {
+		return nil, out.fail(err)
+	}
+	if a, ok := out.Source.(*convert.Source); ok {
+		out.artifact, out.digest = a, a.Descriptor().Digest.String()
+	}
+	return out, nil
+}
+
+// fail says what the command was doing.
+func (s *source) fail(err error) error { return fmt.Errorf("%s %s: %w", s.verb, s.name, err) }

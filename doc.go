@@ -1,0 +1,31 @@
+// Package cartonoci pushes and pulls cartons, one-file machine-learning models,
+// to and from OCI registries: one call each way, for any carton and any place.
+//
+//	_, err := cartonoci.Push(ctx, "model.carton", "ghcr.io/org/m:1", cartonoci.PushOptions{})
+//	_, err = cartonoci.Pull(ctx, "ghcr.io/org/m:1", cartonoci.PullOptions{Output: "model.carton"})
+//
+// [ParseLocation] says what names what, [OpenSource] opens any of it as a
+// carton.Source. The command carton-oci goes through here and adds flags,
+// output and exit codes.
+//
+// # Rules that this package keeps
+//
+// A tag is resolved once. Everything after that goes by the digest that it
+// stood for, and results name the digest.
+//
+// A push sends nothing of a carton whose structure, names or carton.toml are
+// broken; [PushOptions] Force forgives the last. The image manifest goes last,
+// so that a tag never points to what is not complete.
+//
+// A pull gives a file or folder its final name when every byte was checked
+// against the model hash, and not before. What is there already is not
+// replaced unless [PullOptions] Force says so.
+//
+// Linked members of a thin carton are read from the registry in hand where the
+// link names a blob there, with its credentials, and else from where LINKS says,
+// without any.
+//
+// Nothing here prints, logs or exits. Errors wrap the sentinels of the packages
+// that found them (carton.ErrChecksum, layout.ErrNotFound,
+// registry.ErrUnauthorized, …) and [ErrLocation].
+package cartonoci

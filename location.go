@@ -1,0 +1,258 @@
+package cartonoci
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/registry"
+	"github.com/opencontainers/go-digest"
+)
+
+// ErrLocation is wrapped by errors about text that names no place, or a place
+// that can't be used so.
+var ErrLocation = errors.New("not a location")
+
+// locationError adds ErrLocation to an error without a word.
+type locationError struct{ err error }
+
+func (e *locationError) Error() string        { return e.err.Error() }
+func (e *locationError) Unwrap() error        { return e.err }
+func (e *locationError) Is(target error) bool { return target == ErrLocation }
+
+func badLocation(s, format string, args ...any) error {
+	return &locationError{fmt.Errorf("%q: %s", s, fmt.Sprintf(format, args...))}
+}
+
+// Kind says what sort of place a [Location] is.
+type Kind int
+
+// The sorts of places.
+const (
+	// KindPath: a carton on this machine, a zip or a folder.
+	KindPath Kind = iota
+	// KindLayout: an artifact in an image-layout folder.
+	KindLayout
+	// KindRegistry: an artifact in a registry.
+	KindRegistry
+	// KindURL: a carton that a web server serves.
+	KindURL
+)
+
+// Location is a place that holds a carton, or is to hold one.
+type Location struct {
+	// Kind says which of the other fields count.
+	Kind Kind
+	// Path is the carton of KindPath, or the folder of KindLayout, as the
+	// operating system writes it.
+	Path string
+	// URL is the address of KindURL.
+	URL string
+	// Registry and Repository are those of KindRegistry.
+	Registry, Repository string
+	// Tag and Digest say which artifact, for KindLayout and KindRegistry. Either
+	// may be empty. Where both are given the digest decides what is read.
+	Tag    string
+	Digest digest.Digest
+}
+
+// tagRule is https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pulling-manifests
+var tagRule = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
+
+// digestRule is the one algorithm that is read and written here.
+var digestRule = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// ParseLocation says what s names. In this order:
+//
+//   - "oci:DIR:TAG", "oci:DIR@DIGEST" and "oci:DIR" are an image layout;
+//   - "https:…" is the address of a carton;
+//   - what begins with ".", "/" or "~/", or ends in ".carton", is a path;
+//   - what has "localhost", a "." or a ":" before its first "/" is a reference
+//     into a registry: "host/repository:tag", "host/repository@sha256:…";
+//   - what exists is a path.
+//
+// Anything else is an error wrapping [ErrLocation]. Only the last rule looks at
+// the file system, so that a reference means the same in every folder. A
+// leading "~/" is the user's home, also behind "oci:", where shells leave it.
+func ParseLocation(s string) (Location, error) {
+	if rest, ok := strings.CutPrefix(s, "oci:"); ok {
+		return parseLayout(s, rest)
+	}
+	if strings.HasPrefix(s, "https:") {
+		return parseURL(s)
+	}
+	if strings.HasPrefix(s, "http:") {
+		err := badLocation(redactURL(s), "got http, want https")
+		return Location{}, hint.With(err, "a registry without TLS is written host/repository:tag and reached with --plain-http")
+	}
+	if s != "" && (strings.ContainsRune("./~", rune(s[0])) || strings.HasSuffix(s, ".carton")) {
+		return Location{Kind: KindPath, Path: expandHome(s)}, nil
+	}
+	if host, _, ok := strings.Cut(s, "/"); ok && (host == "localhost" || strings.ContainsAny(host, ".:")) {
+		return parseRegistry(s)
+	}
+	if s != "" {
+		if _, err := os.Stat(s); err == nil {
+			return Location{Kind: KindPath, Path: s}, nil
+		}
+	}
+	err := badLocation(s, "names no registry and no file or folder that exists")
+	return Location{}, hint.With(err, "write ./%s for a path, host/%[1]s for a registry, oci:DIR:TAG for an image layout", cleaned(s))
+}
+
+// String writes the location so that ParseLocation reads it again.
+func (l Location) String() string {
+	var s string
+	switch l.Kind {
+	case KindURL:
+		return l.URL
+	case KindLayout:
+		s = "oci:" + l.Path
+	case KindRegistry:
+		s = l.Registry + "/" + l.Repository
+	default:
+		return l.Path
+	}
+	if l.Tag != "" {
+		s += ":" + l.Tag
+	}
+	if l.Digest != "" {
+		s += "@" + l.Digest.String()
+	}
+	return s
+}
+
+// Redacted is String without what may be secret: user name, password and query
+// of a URL. Errors and logs show this.
+func (l Location) Redacted() string {
+	if l.Kind == KindURL {
+		return redactURL(l.URL)
+	}
+	return l.String()
+}
+
+// IsArtifact reports whether the location is an artifact in a registry or an
+// image layout, and not a carton by itself.
+func (l Location) IsArtifact() bool { return l.Kind == KindLayout || l.Kind == KindRegistry }
+
+// Reference is what a store is asked for: the digest where there is one, else
+// the tag. "" where the location names neither.
+func (l Location) Reference() string {
+	if l.Digest != "" {
+		return l.Digest.String()
+	}
+	return l.Tag
+}
+
+// pinned returns the location with exactly this digest.
+func (l Location) pinned(d digest.Digest) Location {
+	l.Digest = d
+	return l
+}
+
+// ParseTarget says where a push goes: an artifact's location, followed by more
+// tags behind commas ("host/repository:1,1.2,latest"). The first tag, or the
+// digest, is the location's; there must be one.
+func ParseTarget(s string) (Location, []string, error) {
+	var more []string
+	for {
+		i := strings.LastIndexByte(s, ',')
+		if i < 0 || !tagRule.MatchString(s[i+1:]) {
+			break
+		}
+		more = append([]string{s[i+1:]}, more...)
+		s = s[:i]
+	}
+	loc, err := ParseLocation(s)
+	switch {
+	case err != nil:
+		return Location{}, nil, err
+	case !loc.IsArtifact():
+		err := badLocation(loc.Redacted(), "got a carton, want a place in a registry or an image layout")
+		return Location{}, nil, hint.With(err, "write host/repository:TAG or oci:DIR:TAG")
+	case loc.Reference() == "":
+		return Location{}, nil, badLocation(s, "got no tag, want %s:TAG", s)
+	case loc.Tag == "" && len(more) > 0:
+		return Location{}, nil, badLocation(s, "got tags behind a digest, want %s:TAG", loc.pinned(""))
+	}
+	return loc, more, nil
+}
+
+func parseLayout(s, rest string) (Location, error) {
+	loc := Location{Kind: KindLayout, Path: rest}
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 && strings.HasPrefix(rest[i+1:], "sha") {
+		if !digestRule.MatchString(rest[i+1:]) {
+			return Location{}, badLocation(s, "got the digest %q, want sha256: and 64 lower-case hex digits", rest[i+1:])
+		}
+		loc.Path, loc.Digest = rest[:i], digest.Digest(rest[i+1:])
+	}
+	if i := strings.LastIndexByte(loc.Path, ':'); i >= 0 && !strings.ContainsAny(loc.Path[i:], `/\`) {
+		loc.Path, loc.Tag = loc.Path[:i], loc.Path[i+1:]
+		if !tagRule.MatchString(loc.Tag) {
+			return Location{}, badLocation(s, "got the tag %q, want letters, digits, _ . or -, at most 128", loc.Tag)
+		}
+	}
+	if loc.Path == "" {
+		return Location{}, badLocation(s, "got no folder, want oci:DIR:TAG")
+	}
+	loc.Path = expandHome(loc.Path)
+	return loc, nil
+}
+
+func parseURL(s string) (Location, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.Opaque != "" {
+		return Location{}, badLocation(redactURL(s), "want https://host/path")
+	}
+	return Location{Kind: KindURL, URL: s}, nil
+}
+
+func parseRegistry(s string) (Location, error) {
+	ref, err := registry.ParseReference(s)
+	if err != nil {
+		return Location{}, &locationError{err}
+	}
+	return Location{
+		Kind: KindRegistry, Registry: ref.Registry, Repository: ref.Repository, Tag: ref.Tag, Digest: ref.Digest,
+	}, nil
+}
+
+// expandHome replaces a leading "~/", which shells leave alone behind "oci:" and
+// "=".
+func expandHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	return path
+}
+
+// redactURL cuts the user info and the query off a URL, also off one that does
+// not parse.
+func redactURL(s string) string {
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok {
+		scheme, rest, _ = strings.Cut(s, ":")
+	}
+	rest, _, _ = strings.Cut(rest, "#")
+	rest, _, _ = strings.Cut(rest, "?")
+	host, path, hasPath := strings.Cut(rest, "/")
+	host = host[strings.LastIndexByte(host, '@')+1:]
+	if hasPath {
+		path = "/" + path
+	}
+	return scheme + "://" + host + path
+}
+
+func cleaned(s string) string {
+	if s == "" {
+		return "NAME"
+	}
+	return s
+}

@@ -1,0 +1,166 @@
+package cartonoci
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const aDigest = "sha256:f1cae5143a92a44e3a7e1d9c32a0245065dfb6e0f1e91c18b5e44356d081dfb5"
+
+func TestWhatIsWhat(t *testing.T) {
+	t.Chdir(t.TempDir())
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for _, dir := range []string{"here", "dir.with.dots/m", "with:colon"} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for s, want := range map[string]Location{
+		// Prefixes come first, whatever follows.
+		"oci:dir:1":                 {Kind: KindLayout, Path: "dir", Tag: "1"},
+		"oci:dir":                   {Kind: KindLayout, Path: "dir"},
+		"oci:./a/b.carton:v1.2-x_y": {Kind: KindLayout, Path: "./a/b.carton", Tag: "v1.2-x_y"},
+		"oci:dir@" + aDigest:        {Kind: KindLayout, Path: "dir", Digest: aDigest},
+		"oci:dir:1@" + aDigest:      {Kind: KindLayout, Path: "dir", Tag: "1", Digest: aDigest},
+		"oci:a@b/c:1":               {Kind: KindLayout, Path: "a@b/c", Tag: "1"},
+		"oci:a:b/c":                 {Kind: KindLayout, Path: "a:b/c"},
+		"oci:a:b/c:1":               {Kind: KindLayout, Path: "a:b/c", Tag: "1"},
+		`oci:C:\layout:1`:           {Kind: KindLayout, Path: `C:\layout`, Tag: "1"},
+		"oci:~/layout:1":            {Kind: KindLayout, Path: filepath.Join(home, "layout"), Tag: "1"},
+		"https://h/m.carton?x=1":    {Kind: KindURL, URL: "https://h/m.carton?x=1"},
+
+		// Then what looks like a path.
+		"./m":                     {Path: "./m"},
+		"../ghcr.io/org/m":        {Path: "../ghcr.io/org/m"},
+		"/abs/ghcr.io/m:1":        {Path: "/abs/ghcr.io/m:1"},
+		".":                       {Path: "."},
+		"~/m":                     {Path: filepath.Join(home, "m")},
+		"~other/m":                {Path: "~other/m"},
+		"m.carton":                {Path: "m.carton"},
+		"ghcr.io/org/m.carton":    {Path: "ghcr.io/org/m.carton"},
+		"localhost:5000/m.carton": {Path: "localhost:5000/m.carton"},
+
+		// Then what looks like a host.
+		"ghcr.io/org/m:1":     {Kind: KindRegistry, Registry: "ghcr.io", Repository: "org/m", Tag: "1"},
+		"ghcr.io/org/m":       {Kind: KindRegistry, Registry: "ghcr.io", Repository: "org/m"},
+		"localhost/m:1":       {Kind: KindRegistry, Registry: "localhost", Repository: "m", Tag: "1"},
+		"localhost:5000/m:1":  {Kind: KindRegistry, Registry: "localhost:5000", Repository: "m", Tag: "1"},
+		"127.0.0.1:5000/a/b":  {Kind: KindRegistry, Registry: "127.0.0.1:5000", Repository: "a/b"},
+		"h.io/m@" + aDigest:   {Kind: KindRegistry, Registry: "h.io", Repository: "m", Digest: aDigest},
+		"h.io/m:1@" + aDigest: {Kind: KindRegistry, Registry: "h.io", Repository: "m", Tag: "1", Digest: aDigest},
+		// Even where a folder has that name: a reference means the same everywhere.
+		"dir.with.dots/m": {Kind: KindRegistry, Registry: "dir.with.dots", Repository: "m"},
+
+		// Then what exists.
+		"here":       {Path: "here"},
+		"with:colon": {Path: "with:colon"},
+	} {
+		got, err := ParseLocation(s)
+		if err != nil {
+			t.Errorf("%s: %v", s, err)
+			continue
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", s, diff)
+		}
+		again, err := ParseLocation(got.String())
+		if err != nil || again != got {
+			t.Errorf("%s: its String, %q, reads as %+v, %v", s, got, again, err)
+		}
+	}
+}
+
+func TestNoLocation(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, s := range []string{
+		"", "missing", "org/m:1", "http://h/m.carton", "https:", "https://", "https:h/m",
+		"oci:", "oci::1", "oci:dir:", "oci:dir:a b", "oci:dir@sha256:abc", "oci:dir@sha512:" + strings.Repeat("a", 128),
+		"oci:dir@SHA256:" + strings.Repeat("a", 64) + ":1@sha256:" + strings.Repeat("A", 64),
+		"h.io/", "h.io/M:1", "h.io/m@sha256:abc", "h.io/m:", "h.io/../m",
+	} {
+		if got, err := ParseLocation(s); !errors.Is(err, ErrLocation) {
+			t.Errorf("%q: got %+v, %v, want ErrLocation", s, got, err)
+		}
+	}
+}
+
+func TestTarget(t *testing.T) {
+	reg := Location{Kind: KindRegistry, Registry: "h.io", Repository: "m", Tag: "1"}
+	for _, test := range []struct {
+		in   string
+		loc  Location
+		more []string
+	}{
+		{"h.io/m:1", reg, nil},
+		{"h.io/m:1,1.2,latest", reg, []string{"1.2", "latest"}},
+		{"oci:a,b/c:1,2", Location{Kind: KindLayout, Path: "a,b/c", Tag: "1"}, []string{"2"}},
+		{"oci:a,b:1", Location{Kind: KindLayout, Path: "a,b", Tag: "1"}, nil},
+		{"oci:a@" + aDigest, Location{Kind: KindLayout, Path: "a", Digest: aDigest}, nil},
+	} {
+		loc, more, err := ParseTarget(test.in)
+		if err != nil {
+			t.Errorf("%s: %v", test.in, err)
+			continue
+		}
+		if diff := cmp.Diff(test.loc, loc); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", test.in, diff)
+		}
+		if diff := cmp.Diff(test.more, more); diff != "" {
+			t.Errorf("%s: tags (-want +got)\n%s", test.in, diff)
+		}
+	}
+	for _, s := range []string{
+		"m.carton", "https://h/m.carton", "h.io/m", "oci:dir", "h.io/m,latest",
+		"h.io/m:1,", "h.io/m:1,,2", "h.io/m:1,a b", "h.io/m@" + aDigest + ",latest",
+	} {
+		if loc, more, err := ParseTarget(s); !errors.Is(err, ErrLocation) {
+			t.Errorf("%s: got %+v, %q, %v, want ErrLocation", s, loc, more, err)
+		}
+	}
+}
+
+func TestRedacted(t *testing.T) {
+	for s, want := range map[string]string{
+		"https://user:pass@h:1/a/m.carton?sig=secret#x": "https://h:1/a/m.carton",
+		"https://h/m.carton":                            "https://h/m.carton",
+	} {
+		loc, err := ParseLocation(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := loc.Redacted(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	for _, s := range []string{"https://user:pass@h%zz/?sig=secret", "http://user:pass@h/m?sig=secret", "https:user:pass@h?secret"} {
+		_, err := ParseLocation(s)
+		if err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "pass") {
+			t.Errorf("%s: got %v, want an error without secrets", s, err)
+		}
+	}
+}
+
+func FuzzParseLocation(f *testing.F) {
+	for _, s := range []string{"oci:a:1", "oci:a@" + aDigest, "https://h/m", "./m", "m.carton", "h.io/m:1@" + aDigest, "h:1/m", "[::1]:5000/m:1", "x"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		loc, err := ParseLocation(s)
+		if err != nil {
+			if !errors.Is(err, ErrLocation) {
+				t.Fatalf("%q: got %v, want ErrLocation", s, err)
+			}
+			return
+		}
+		again, err := ParseLocation(loc.String())
+		if err != nil || again != loc {
+			t.Fatalf("%q: got %+v, whose String %q reads as %+v, %v", s, loc, loc.String(), again, err)
+		}
+	})
+}

@@ -1,0 +1,118 @@
+package cartonoci
+
+import (
+	"context"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// OpenSource opens the carton that location names, wherever it is, as
+// [ParseLocation] reads it; "latest" is the tag of an artifact that is given
+// none. Members that a thin carton lacks are read from where its LINKS says. An
+// artifact comes back as a [*convert.Source], which knows its descriptor.
+//
+// The source gives up what it is doing when it is closed; ctx is for opening.
+func OpenSource(ctx context.Context, location string, opts Options) (carton.Source, error) {
+	loc, err := ParseLocation(location)
+	if err != nil {
+		return nil, err
+	}
+	o, err := newClient(opts).open(ctx, loc, openOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return o.Source, nil
+}
+
+// Resolve returns the descriptor that a reference to an artifact stands for, of
+// whatever kind it is.
+func Resolve(ctx context.Context, ref string, opts Options) (ocispec.Descriptor, error) {
+	loc, err := ParseLocation(ref)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	_, _, desc, err := newClient(opts).resolve(ctx, loc)
+	return desc, err
+}
+
+// resolve opens an artifact's place, and asks it what the location stands for.
+// It returns the location with the tag that was taken.
+func (c *client) resolve(ctx context.Context, loc Location) (*site, Location, ocispec.Descriptor, error) {
+	if loc.Reference() == "" {
+		loc.Tag = defaultTag
+	}
+	s, err := c.site(loc, false)
+	if err != nil {
+		return nil, loc, ocispec.Descriptor{}, err
+	}
+	desc, err := s.store.Resolve(ctx, loc.Reference())
+	return s, loc, desc, err
+}
+
+// openOptions say what is accepted as a carton.
+type openOptions struct {
+	wrap      *convert.Wrap
+	modelHash string // "" is any
+	// hand is a place where linked content is looked for first, nil for none.
+	hand *site
+}
+
+// opened is a carton and where it came from.
+type opened struct {
+	carton.Source
+	loc      Location        // with the tag that was taken
+	site     *site           // nil for a carton that is no artifact
+	artifact *convert.Source // nil for a carton that is no artifact
+}
+
+// open opens what loc names.
+func (c *client) open(ctx context.Context, loc Location, opts openOptions) (*opened, error) {
+	var o *opened
+	var err error
+	switch loc.Kind {
+	case KindPath:
+		o = &opened{loc: loc}
+		o.Source, err = carton.Open(loc.Path)
+	case KindURL:
+		o = &opened{loc: loc}
+		o.Source, err = c.openURL(ctx, loc.URL)
+	default:
+		return c.openArtifact(ctx, loc, opts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := wantModel(o.Manifest().ModelHash(), opts.modelHash); err != nil {
+		o.Close()
+		return nil, err
+	}
+	if o.Links() == nil {
+		return o, nil
+	}
+	follow, err := c.links(opts.hand)
+	if err != nil {
+		o.Close()
+		return nil, err
+	}
+	o.Source = carton.Resolve(o.Source, follow)
+	return o, nil
+}
+
+func (c *client) openArtifact(ctx context.Context, loc Location, opts openOptions) (*opened, error) {
+	s, loc, desc, err := c.resolve(ctx, loc)
+	if err != nil {
+		return nil, err
+	}
+	f := &reader{Fetcher: s.store, received: &c.received, modelHash: opts.modelHash}
+	src, err := convert.Open(ctx, f, desc, convert.OpenOptions{Wrap: opts.wrap, Origin: s.origin()})
+	if err != nil {
+		return nil, err
+	}
+	if err := wantModel(src.Manifest().ModelHash(), opts.modelHash); err != nil {
+		src.Close()
+		return nil, err
+	}
+	return &opened{Source: src, loc: loc, site: s, artifact: src}, nil
+}

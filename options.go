@@ -1,0 +1,91 @@
+package cartonoci
+
+import (
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/progress"
+	"github.com/carton-oci/carton-oci/pkg/registry"
+	"oras.land/oras-go/v2"
+)
+
+// Options say how places are reached. The zero value reaches registries over
+// TLS with the credentials that Docker keeps, and links of public hosts.
+type Options struct {
+	// Registry says how registries are reached: the HTTP client, TLS, retries.
+	// Where its Credential is nil, credentials come from RegistryConfig.
+	Registry registry.Options
+	// RegistryConfig is a Docker config.json with credentials; "" looks where
+	// Docker, and then Podman, keep theirs.
+	RegistryConfig string
+	// Target takes the place of a registry: an oras.Target, in memory or wherever.
+	// The reference of [Push] and [Pull] is then a tag or digest in it.
+	Target oras.Target
+	// AllowLinkHosts are hosts, as HOST or HOST:PORT, that LINKS may name although
+	// they are not public or speak no TLS.
+	AllowLinkHosts []string
+	// Concurrency is how many blobs or members travel at once; 0 is 4.
+	Concurrency int
+	// CacheDir is a folder that remembers digests of bundles and facts from the
+	// headers of weights, so that a second push need not read them; "" remembers
+	// nothing.
+	CacheDir string
+	// Progress, which may be nil, is told what happens to each transfer.
+	Progress progress.Func
+}
+
+// PushOptions say how a carton is pushed. The zero value is the default mapping.
+type PushOptions struct {
+	Options
+	// Mapping says how the carton becomes an artifact. Its CacheDir and
+	// AllowInvalidInfo are set from Options and Force.
+	Mapping convert.Options
+	// NoClobber refuses to move a tag that points to something else.
+	NoClobber bool
+	// DryRun asks the place what it has, and sends nothing.
+	DryRun bool
+	// Force pushes a carton whose carton.toml, or what it refers to, breaks the
+	// rules. Structure, names and hashes are never forgiven.
+	Force bool
+	// Planned, which may be nil, is called once when it is known what the artifact
+	// is, before anything is sent. The result's layers have no Status yet.
+	Planned func(*PushResult)
+}
+
+// PullOptions say what a pull makes. The zero value writes a carton, named
+// after the reference, into the working folder.
+type PullOptions struct {
+	Options
+	// Output is the file to write; "" is the last part of the repository's name, a
+	// hyphen, the tag or the first 12 digits of the digest, and ".carton".
+	Output string
+	// Unpack is a folder to write instead of a file.
+	Unpack string
+	// Folder, with Unpack, is the folder of the carton that becomes Unpack, such
+	// as "model"; "" is all of it, MANIFEST included.
+	Folder string
+	// Include and Exclude, with Unpack, are patterns of member paths: of the
+	// members that match an Include, or of all where there is none, those are
+	// written that match no Exclude.
+	Include, Exclude []string
+	// Thin leaves out what LINKS can name: the raw layers under model/.
+	Thin bool
+	// LinkBase, with Thin, writes LinkBase/HASH into LINKS instead of the
+	// registry's own address of the blob.
+	LinkBase string
+	// ModelHash refuses every other model, in lower-case hex.
+	ModelHash string
+	// Force replaces what is there.
+	Force bool
+	// Wrap makes a carton of a model artifact that holds none; nil refuses it.
+	Wrap *convert.Wrap
+}
+
+// defaultTag is what a pull takes where the reference names neither a tag nor a
+// digest.
+const defaultTag = "latest"
+
+func (o Options) concurrency() int {
+	if o.Concurrency <= 0 {
+		return 4
+	}
+	return o.Concurrency
+}

@@ -1,0 +1,164 @@
+package cartonoci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/opencontainers/go-digest"
+)
+
+// PullResult says what a pull made. Its JSON is what `pull --format json` prints.
+type PullResult struct {
+	// Reference is what was pulled, with the tag that was taken.
+	Reference string `json:"reference"`
+	// Digest is the image manifest's that the reference stood for; "" where what
+	// was pulled is no artifact.
+	Digest digest.Digest `json:"digest,omitempty"`
+	// ModelHash is the model's identity, in lower-case hex.
+	ModelHash string `json:"modelHash"`
+	// Path is the file or folder that is there now.
+	Path string `json:"path"`
+	// BytesDownloaded counts the bytes of blobs and links that were received.
+	BytesDownloaded int64 `json:"bytesDownloaded"`
+	// BytesResumed counts the bytes of an earlier pull that were used again.
+	BytesResumed int64 `json:"bytesResumed"`
+	// Seconds is how long the pull took.
+	Seconds float64 `json:"seconds"`
+	// AlreadyHere: the output was there, whole; nothing was written.
+	AlreadyHere bool `json:"alreadyHere,omitempty"`
+	// Regenerated: the artifact holds no MANIFEST, and the model hash is that of
+	// one made from its content, not its author's.
+	Regenerated bool `json:"regenerated,omitempty"`
+	// LinksNeedToken: a thin carton's links can't be followed without
+	// credentials, which loaders of cartons don't send.
+	LinksNeedToken bool `json:"linksNeedToken,omitempty"`
+}
+
+// Pull makes a carton of what ref names: an artifact, or any other location that
+// [ParseLocation] reads, such as a thin carton that is to become whole. What it
+// writes was checked against the model hash, every byte.
+//
+// An output that exists is not replaced without Force: where it is the same
+// model it is verified and the result says AlreadyHere, else the error wraps
+// carton.ErrExist.
+func Pull(ctx context.Context, ref string, opts PullOptions) (*PullResult, error) {
+	start := time.Now()
+	loc, err := opts.source(ref)
+	if err != nil {
+		return nil, fmt.Errorf("pull: %w", err)
+	}
+	result, err := pull(ctx, loc, opts)
+	if err != nil {
+		return nil, fmt.Errorf("pull %s: %w", loc.Redacted(), err)
+	}
+	result.Seconds = seconds(start)
+	return result, nil
+}
+
+// source says what is pulled, and refuses options that contradict each other.
+func (o PullOptions) source(ref string) (Location, error) {
+	switch {
+	case o.Unpack != "" && (o.Output != "" || o.Thin):
+		return Location{}, errors.New("got a folder to unpack to, and a file or thin carton to write")
+	case o.Unpack == "" && (o.Folder != "" || len(o.Include)+len(o.Exclude) > 0):
+		return Location{}, errors.New("got a choice of members, and no folder to unpack them to")
+	case !o.Thin && o.LinkBase != "":
+		return Location{}, errors.New("got a base for links, and no thin carton to write")
+	}
+	if o.Target == nil {
+		return ParseLocation(ref)
+	}
+	loc := Location{Kind: kindTarget, Tag: ref}
+	if digestRule.MatchString(ref) {
+		loc.Tag, loc.Digest = "", digest.Digest(ref)
+	}
+	return loc, nil
+}
+
+func pull(ctx context.Context, loc Location, opts PullOptions) (*PullResult, error) {
+	c := newClient(opts.Options)
+	src, err := c.open(ctx, loc, openOptions{wrap: opts.Wrap, modelHash: opts.ModelHash})
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	result := &PullResult{Reference: src.loc.Redacted(), ModelHash: src.Manifest().ModelHash()}
+	if src.artifact != nil {
+		result.Digest = src.artifact.Descriptor().Digest
+		result.Regenerated = src.artifact.Regenerated()
+	}
+	if opts.Unpack == "" && opts.Output == "" {
+		if opts.Output, err = defaultName(src.loc, result.Digest); err != nil {
+			return nil, err
+		}
+	}
+	result.Path = filepath.Clean(opts.Output + opts.Unpack) // one of them is empty
+	if !opts.Force {
+		result.AlreadyHere, err = alreadyHere(ctx, result.Path, result.ModelHash, opts)
+		if err != nil || result.AlreadyHere {
+			return result, err
+		}
+	}
+	if opts.Unpack != "" {
+		err = carton.Extract(ctx, opts.Unpack, src.Source, carton.ExtractOptions{
+			Replace: opts.Force, Include: opts.Include, Exclude: opts.Exclude, Folder: opts.Folder,
+			Concurrency: opts.concurrency(), Progress: opts.Progress,
+		})
+	} else {
+		err = writeCarton(ctx, src, opts, result)
+	}
+	if errors.Is(err, carton.ErrExist) {
+		err = hint.With(err, "--force replaces it")
+	}
+	result.BytesDownloaded = c.received.Load()
+	return result, err
+}
+
+// writeCarton writes the file that opts ask for.
+func writeCarton(ctx context.Context, src *opened, opts PullOptions, result *PullResult) error {
+	o := carton.AssembleOptions{Replace: opts.Force, Concurrency: opts.concurrency(), Progress: opts.Progress}
+	if opts.Thin {
+		var err error
+		if o.Thin, err = thinLinks(ctx, src, opts.LinkBase); err != nil {
+			return err
+		}
+		if opts.LinkBase == "" {
+			result.LinksNeedToken = !anybodyCanRead(ctx, src, o.Thin)
+		}
+	}
+	return carton.Assemble(ctx, opts.Output, src.Source, o)
+}
+
+// thinLinks says where the members that a thin carton leaves out are.
+func thinLinks(ctx context.Context, src *opened, base string) (*carton.Links, error) {
+	if src.artifact == nil {
+		err := fmt.Errorf("thin: %s is no artifact, want one whose layers can be linked", src.loc.Redacted())
+		return nil, hint.With(err, "push it, and pull --thin what was pushed")
+	}
+	switch {
+	case base != "":
+		return convert.ThinLinks(ctx, src.artifact, func(d digest.Digest) string {
+			return trimSlash(base) + "/" + d.Encoded()
+		})
+	case src.site.repo == nil:
+		err := fmt.Errorf("thin: %s has no address that links could name", src.loc)
+		return nil, hint.With(err, "--link-base https://HOST/PATH names a server that has every file as PATH/HASH")
+	}
+	return convert.ThinLinks(ctx, src.artifact, src.site.repo.BlobURL)
+}
+
+// anybodyCanRead asks for one of the links as a loader would: without
+// credentials.
+func anybodyCanRead(ctx context.Context, src *opened, links *carton.Links) bool {
+	for hash := range links.URLs {
+		ok, err := src.site.repo.PublicBlob(ctx, digest.NewDigestFromEncoded(digest.SHA256, hash))
+		return ok && err == nil
+	}
+	return true
+}

@@ -1,0 +1,265 @@
+package cartonoci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/opencontainers/go-digest"
+)
+
+// PushResult says what a push did. Its JSON is what `push --format json` prints.
+type PushResult struct {
+	// Reference is where the artifact is, as it was asked for.
+	Reference string `json:"reference"`
+	// Tags are all tags that point to it.
+	Tags []string `json:"tags,omitempty"`
+	// Digest is the image manifest's.
+	Digest digest.Digest `json:"digest"`
+	// ModelHash is the model's identity, in lower-case hex.
+	ModelHash string `json:"modelHash"`
+	// ArtifactType is the artifact's type.
+	ArtifactType string `json:"artifactType"`
+	// Size is the image manifest's size in bytes: with Digest and ArtifactType, a
+	// descriptor.
+	Size int64 `json:"size"`
+	// Layers are the artifact's layers, in their order. Members of one content
+	// have layers of one digest.
+	Layers []PushedLayer `json:"layers"`
+	// BytesUploaded counts the bytes of blobs that were sent.
+	BytesUploaded int64 `json:"bytesUploaded"`
+	// Seconds is how long the push took.
+	Seconds float64 `json:"seconds"`
+	// DryRun: nothing was sent.
+	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// PushedLayer is one layer of an artifact that was pushed.
+type PushedLayer struct {
+	// Paths are the members that the layer holds, MANIFEST among them.
+	Paths     []string      `json:"paths"`
+	MediaType string        `json:"mediaType"`
+	Digest    digest.Digest `json:"digest"`
+	Size      int64         `json:"size"` // in bytes
+	// Status is "uploaded", "exists" or "mounted", and after a dry run "exists" or
+	// "missing".
+	Status string `json:"status,omitempty"`
+}
+
+// Bytes returns the size of all blobs, each counted once.
+func (r *PushResult) Bytes() int64 {
+	var n int64
+	seen := map[digest.Digest]bool{}
+	for _, l := range r.Layers {
+		if !seen[l.Digest] {
+			seen[l.Digest] = true
+			n += l.Size
+		}
+	}
+	return n
+}
+
+// Push sends the carton that source names to ref, which [ParseTarget] reads:
+// "host/repository:tag", with more tags behind commas, or the same in an image
+// layout. Bytes that are there already are not sent, and not read.
+//
+// A carton that [carton.Check] finds errors in is not pushed, unless Force says
+// so. With NoClobber, a tag that points to something else is an error wrapping
+// layout.ErrExist; a push of what is there already is none.
+func Push(ctx context.Context, source, ref string, opts PushOptions) (*PushResult, error) {
+	from, err := ParseLocation(source)
+	if err != nil {
+		return nil, fmt.Errorf("push: %w", err)
+	}
+	to, tags, err := opts.target(ref)
+	if err != nil {
+		return nil, fmt.Errorf("push: %w", err)
+	}
+	c := newClient(opts.Options)
+	s, err := c.site(to, true)
+	if err != nil {
+		return nil, fmt.Errorf("push %s: %w", to, err)
+	}
+	src, err := c.open(ctx, from, openOptions{hand: s})
+	if err != nil {
+		return nil, fmt.Errorf("push %s: %w", from.Redacted(), err)
+	}
+	defer src.Close()
+	p := &push{opts: opts, src: src.Source, name: from.Redacted(), site: s, tags: tags}
+	return p.run(ctx)
+}
+
+// PushSource is Push of a carton that is open. name is what errors call it.
+func PushSource(ctx context.Context, src carton.Source, name, ref string, opts PushOptions) (*PushResult, error) {
+	to, tags, err := opts.target(ref)
+	if err != nil {
+		return nil, fmt.Errorf("push: %w", err)
+	}
+	s, err := newClient(opts.Options).site(to, true)
+	if err != nil {
+		return nil, fmt.Errorf("push %s: %w", to, err)
+	}
+	p := &push{opts: opts, src: src, name: name, site: s, tags: tags}
+	return p.run(ctx)
+}
+
+// target says where a push goes.
+func (o PushOptions) target(ref string) (Location, []string, error) {
+	if o.Target == nil {
+		loc, more, err := ParseTarget(ref)
+		if loc.Tag != "" {
+			more = append([]string{loc.Tag}, more...)
+		}
+		return loc, more, err
+	}
+	loc := Location{Kind: kindTarget}
+	if digestRule.MatchString(ref) {
+		loc.Digest = digest.Digest(ref)
+		return loc, nil, nil
+	}
+	tags := strings.Split(ref, ",")
+	for _, tag := range tags {
+		if !tagRule.MatchString(tag) {
+			return loc, nil, badLocation(ref, "got the tag %q, want letters, digits, _ . or -, at most 128", tag)
+		}
+	}
+	loc.Tag = tags[0]
+	return loc, tags, nil
+}
+
+// push is one push under way.
+type push struct {
+	opts PushOptions
+	src  carton.Source
+	name string // of src, for errors
+	site *site
+	tags []string
+}
+
+func (p *push) run(ctx context.Context) (*PushResult, error) {
+	start := time.Now()
+	if !p.opts.Force {
+		if err := p.check(ctx); err != nil {
+			return nil, fmt.Errorf("push %s: %w", p.name, err)
+		}
+	}
+	art, result, err := p.plan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("push %s: %w", p.name, err)
+	}
+	if want := p.site.loc.Digest; want != "" && want != art.Digest {
+		err := fmt.Errorf("push %s: the artifact's digest: got %s, want %s", p.name, art.Digest, want)
+		return nil, hint.With(err, "other options, such as --layers, give other digests; or push to a tag")
+	}
+	if p.opts.Planned != nil {
+		p.opts.Planned(result)
+	}
+	if p.opts.DryRun {
+		err = p.ask(ctx, result)
+	} else {
+		err = p.send(ctx, art, result)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("push %s: %w", p.site.loc, err)
+	}
+	result.Seconds = seconds(start)
+	return result, nil
+}
+
+// check refuses a carton that would not load.
+func (p *push) check(ctx context.Context) error {
+	findings, err := carton.Check(ctx, p.src)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, f := range findings {
+		if f.Severity == carton.SeverityError {
+			errs = append(errs, f.Err)
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	err = errs[0]
+	if len(errs) > 1 {
+		err = hint.With(err, "there are %d more: carton-oci verify %s", len(errs)-1, p.name)
+	}
+	if errors.Is(err, carton.ErrChecksum) {
+		return err
+	}
+	return hint.With(err, "--force pushes it all the same")
+}
+
+// plan makes the artifact, and what is known of the push before it begins.
+func (p *push) plan(ctx context.Context) (*layout.Artifact, *PushResult, error) {
+	mapping := p.opts.Mapping
+	mapping.CacheDir, mapping.AllowInvalidInfo = p.opts.CacheDir, p.opts.Force
+	art, err := convert.ToOCI(ctx, p.src, mapping)
+	if err != nil {
+		return nil, nil, err
+	}
+	planned, err := convert.Plan(ctx, p.src, mapping)
+	if err != nil {
+		return nil, nil, err
+	}
+	result := &PushResult{
+		Reference: p.site.loc.String(), Tags: p.tags, Digest: art.Digest, ModelHash: p.src.Manifest().ModelHash(),
+		ArtifactType: art.ArtifactType, Size: art.Size, DryRun: p.opts.DryRun,
+	}
+	for i, l := range art.Layers {
+		result.Layers = append(result.Layers, PushedLayer{
+			Paths: planned[i].Paths, MediaType: l.MediaType, Digest: l.Digest, Size: l.Size,
+		})
+	}
+	return art, result, nil
+}
+
+// send pushes the artifact.
+func (p *push) send(ctx context.Context, art *layout.Artifact, result *PushResult) error {
+	pushed, err := layout.Push(ctx, p.site.store, art, layout.PushOptions{
+		Tags: p.tags, Concurrency: p.opts.concurrency(), NoClobber: p.opts.NoClobber, Progress: p.opts.Progress,
+	})
+	if err != nil {
+		return err
+	}
+	status := map[digest.Digest]string{}
+	for _, l := range pushed.Layers {
+		status[l.Digest] = string(l.Status)
+	}
+	for i := range result.Layers {
+		result.Layers[i].Status = status[result.Layers[i].Digest]
+	}
+	result.BytesUploaded = pushed.BytesUploaded
+	return nil
+}
+
+// ask finds out what a push would send.
+func (p *push) ask(ctx context.Context, result *PushResult) error {
+	status := map[digest.Digest]string{}
+	for i := range result.Layers {
+		l := &result.Layers[i]
+		if status[l.Digest] == "" {
+			status[l.Digest] = "exists"
+			_, err := p.site.store.Stat(ctx, l.Digest)
+			if errors.Is(err, layout.ErrNotFound) {
+				status[l.Digest] = "missing"
+			} else if err != nil {
+				return err
+			}
+		}
+		l.Status = status[l.Digest]
+	}
+	return nil
+}
+
+// seconds returns the time since start, to the millisecond.
+func seconds(start time.Time) float64 {
+	return time.Since(start).Round(time.Millisecond).Seconds()
+}

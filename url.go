@@ -1,0 +1,65 @@
+package cartonoci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+)
+
+// openURL opens a carton on a web server. Whoever names it means the host, so
+// it may be a private one, and the environment's proxy is used; redirects must
+// stay with https.
+func (c *client) openURL(ctx context.Context, address string) (carton.Source, error) {
+	reg, err := c.registry()
+	if err != nil {
+		return nil, err
+	}
+	web := reg.WebClient()
+	get := func(ctx context.Context) (*http.Request, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", redactURL(address), errors.Unwrap(err))
+		}
+		return req, nil
+	}
+	// The source outlives the call that opens it.
+	r, err := httprange.NewReaderAt(context.WithoutCancel(ctx), &httprange.Getter{Do: web.Do}, get)
+	if errors.Is(err, httprange.ErrNoRanges) {
+		return nil, hint.With(err, "download it, and use the file")
+	}
+	if err != nil {
+		return nil, err
+	}
+	z, err := carton.NewLazyReader(&countedAt{r, c}, r.Size())
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	return &webCarton{z, r}, nil
+}
+
+// webCarton ends its requests when it is closed.
+type webCarton struct {
+	*carton.Reader
+	r io.Closer
+}
+
+func (w *webCarton) Close() error { return errors.Join(w.Reader.Close(), w.r.Close()) }
+
+// countedAt counts what is read.
+type countedAt struct {
+	io.ReaderAt
+	client *client
+}
+
+func (c *countedAt) ReadAt(p []byte, off int64) (int, error) {
+	n, err := c.ReaderAt.ReadAt(p, off)
+	c.client.received.Add(int64(n))
+	return n, err
+}
