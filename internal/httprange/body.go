@@ -112,8 +112,8 @@ func (b *Body) broke(err error) {
 		switch {
 		case b.end >= 0 && b.pos >= b.end:
 			return
-		case b.end < 0 && last:
-			b.end, b.size = b.pos, b.pos
+		case last:
+			b.learnSize(b.pos) // only this end says where the content ends
 			return
 		}
 		err = fmt.Errorf("response ended early, at byte %d: %w", b.pos, io.ErrUnexpectedEOF)

@@ -192,7 +192,11 @@ func CheckAllow(s string) error {
 var errAllow = errors.New("want HOST or HOST:PORT")
 
 func parseAllowed(s string) (allowed, error) {
-	if a, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {
+	literal := s
+	if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
+		literal = s[1 : len(s)-1]
+	}
+	if a, err := netip.ParseAddr(literal); err == nil {
 		return allowed{host: a.String()}, nil
 	}
 	u, err := url.Parse("//" + s)

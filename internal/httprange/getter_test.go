@@ -3,8 +3,10 @@ package httprange
 import (
 	"context"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 )
@@ -33,11 +35,42 @@ func content(n int) []byte {
 	return b
 }
 
-func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
+// server answers the first requests with one handler each, and all others with
+// the last. It notes what was asked.
+type server struct {
+	*httptest.Server
+	mu    sync.Mutex
+	asked []string // a request's Range, or its method where it has none
+}
+
+func serve(t *testing.T, handlers ...http.HandlerFunc) *server {
 	t.Helper()
-	s := httptest.NewServer(h)
+	s := &server{}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		h := handlers[min(len(s.asked), len(handlers)-1)]
+		what := r.Header.Get("Range")
+		if what == "" {
+			what = r.Method
+		}
+		s.asked = append(s.asked, what)
+		s.mu.Unlock()
+		h(w, r)
+	}))
+	s.Config.ErrorLog = quietLog()
+	s.Start()
 	t.Cleanup(s.Close)
 	return s
+}
+
+// getter reads from s without waits.
+func (s *server) getter() *Getter { return &Getter{Do: s.Client().Do, Policy: fast()} }
+
+// requests returns what was asked so far.
+func (s *server) requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.asked...)
 }
 
 // read opens a range and reads it to its end.
@@ -50,3 +83,8 @@ func read(t *testing.T, g *Getter, url string, off, n, size int64) ([]byte, erro
 	defer body.Close()
 	return io.ReadAll(body)
 }
+
+func quietLog() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// zeroTime is no time: a content without a date.
+var zeroTime time.Time

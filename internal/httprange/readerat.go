@@ -33,7 +33,8 @@ type ReaderAt struct {
 	size       int64
 	pin        validator
 
-	ctx    context.Context //nolint:containedctx // io.ReaderAt's methods take none
+	parent context.Context //nolint:containedctx // io.ReaderAt's methods take none
+	ctx    context.Context //nolint:containedctx // parent, until Close
 	cancel context.CancelFunc
 
 	mu     sync.Mutex
@@ -55,7 +56,7 @@ func (b block) end() int64 { return b.off + int64(len(b.data)) }
 func NewReaderAt(ctx context.Context, g *Getter, newRequest NewRequest) (*ReaderAt, error) {
 	own := *g
 	own.Pinned, own.NeedRanges = true, true
-	r := &ReaderAt{g: &own, newRequest: newRequest}
+	r := &ReaderAt{g: &own, newRequest: newRequest, parent: ctx}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	err := r.openTail()
 	if noSuffix(err) {
@@ -134,6 +135,9 @@ func (r *ReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, fmt.Errorf("read at offset %d: %w", off, fs.ErrInvalid)
 	}
+	if r.ctx.Err() != nil {
+		return 0, fmt.Errorf("read at offset %d: %w", off, r.closed())
+	}
 	n := 0
 	for n < len(p) {
 		at := off + int64(n)
@@ -152,6 +156,14 @@ func (r *ReaderAt) ReadAt(p []byte, off int64) (int, error) {
 		r.keep(block{off: at, data: data})
 	}
 	return n, nil
+}
+
+// closed says why no more can be read.
+func (r *ReaderAt) closed() error {
+	if err := r.parent.Err(); err != nil {
+		return err
+	}
+	return fs.ErrClosed
 }
 
 // cached copies what is in memory at offset off.

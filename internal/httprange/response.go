@@ -139,7 +139,7 @@ func (b *Body) acceptWhole(resp *http.Response, ranged bool) (skip int64, err er
 	if err := b.pin.check(resp.Header, b.g.Pinned); err != nil {
 		return 0, err
 	}
-	if ranged && b.g.NeedRanges {
+	if ranged && b.g.NeedRanges && resp.ContentLength != 0 { // of nothing there is no range
 		return 0, fmt.Errorf("%w: got status 200, want 206", ErrNoRanges)
 	}
 	// A length is one of the content only where nothing was decoded on the way.
@@ -193,7 +193,7 @@ func (b *Body) acceptPast(resp *http.Response) error {
 func (b *Body) sized(size int64) error {
 	if b.size >= 0 && b.size != size {
 		kind := ErrAnswer
-		if b.g.Pinned && b.header != nil {
+		if b.g.Pinned {
 			kind = ErrChanged
 		}
 		return fmt.Errorf("%w: content has %d bytes, want %d", kind, size, b.size)

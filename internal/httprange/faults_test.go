@@ -1,0 +1,377 @@
+package httprange
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// cut honours a range, but breaks the connection after n bytes.
+func cut(data []byte, n int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var from, to int
+		if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &to); err != nil {
+			to = len(data) - 1
+		}
+		if r.Header.Get("Range") != "" {
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to, len(data)))
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(to+1-from))
+		if r.Header.Get("Range") != "" {
+			w.WriteHeader(http.StatusPartialContent)
+		}
+		if n < to+1-from {
+			_, _ = w.Write(data[from : from+n])
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = w.Write(data[from : to+1])
+	}
+}
+
+func status(code int, headers ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(code)
+	}
+}
+
+// reset breaks the connection before a byte of the response.
+func reset(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+func TestFaultsThatPass(t *testing.T) {
+	data := content(100)
+	for _, c := range []struct {
+		name     string
+		handlers []http.HandlerFunc
+		asked    []string
+	}{
+		{"cut", []http.HandlerFunc{cut(data, 40), whole(data)}, []string{"GET", "bytes=40-99"}},
+		{"cut in every response", []http.HandlerFunc{cut(data, 9)}, []string{
+			"GET", "bytes=9-99", "bytes=18-99", "bytes=27-99", "bytes=36-99", "bytes=45-99",
+			"bytes=54-99", "bytes=63-99", "bytes=72-99", "bytes=81-99", "bytes=90-99", "bytes=99-99",
+		}},
+		{"reset", []http.HandlerFunc{reset, whole(data)}, []string{"GET", "GET"}},
+		{"five failures", []http.HandlerFunc{status(500), status(502), status(503), status(429), status(408), whole(data)}, []string{"GET", "GET", "GET", "GET", "GET", "GET"}},
+		{"four failures, bytes, four failures", []http.HandlerFunc{
+			reset, status(500), reset, status(500), cut(data, 40), reset, status(500), reset, status(500), whole(data),
+		}, []string{"GET", "GET", "GET", "GET", "GET", "bytes=40-99", "bytes=40-99", "bytes=40-99", "bytes=40-99", "bytes=40-99"}},
+		{"cut, and no ranges then", []http.HandlerFunc{cut(data, 40), noRanges(data)}, []string{"GET", "bytes=40-99"}},
+		{"cut, and cut again before that", []http.HandlerFunc{cut(data, 40), func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Del("Range")
+			cut(data, 30)(w, r)
+		}, noRanges(data)}, []string{"GET", "bytes=40-99", "bytes=40-99"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, c.handlers...)
+			got, err := read(t, s.getter(), s.URL, 0, -1, 100)
+			if err != nil || !bytes.Equal(got, data) {
+				t.Errorf("got %d bytes, %v", len(got), err)
+			}
+			if diff := cmp.Diff(c.asked, s.requests()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestFaultsThatDoNot(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		handler  http.HandlerFunc
+		requests int
+		want     string
+	}{
+		{"404", status(404), 1, "404 Not Found"},
+		{"401", status(401), 1, "401 Unauthorized"},
+		{"403", status(403), 1, "403 Forbidden"},
+		{"501", status(501), 1, "501 Not Implemented"},
+		{"a status without a name", status(499), 1, "status 499"},
+		{"5xx for ever", status(503), 6, "gave up after 6 attempts: 503 Service Unavailable"},
+		{"resets for ever", reset, 6, "gave up after 6 attempts: EOF"},
+		{"no byte for ever", cut(content(100), 0), 6, "gave up after 6 attempts: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, c.handler)
+			_, err := read(t, s.getter(), s.URL+"/x?sig=secret", 0, -1, -1)
+			var e *Error
+			if !errors.As(err, &e) || e.URL != s.URL+"/x?…" || !strings.HasPrefix(e.Err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			if n := len(s.requests()); n != c.requests {
+				t.Errorf("got %d requests, want %d", n, c.requests)
+			}
+		})
+	}
+}
+
+// TestRetryingIsTold: of every attempt that another follows, not of the last.
+func TestRetryingIsTold(t *testing.T) {
+	data := content(100)
+	s := serve(t, cut(data, 40), status(503, "Content-Type", "text/plain"), whole(data))
+	g := s.getter()
+	var told []int64
+	g.Retrying = func(err error, off int64) {
+		if err == nil {
+			t.Error("got no reason")
+		}
+		told = append(told, off)
+	}
+	if _, err := read(t, g, s.URL, 0, -1, -1); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int64{40, 40}, told); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestTrickle: one byte a connection is no progress where a rate is wanted.
+func TestTrickle(t *testing.T) {
+	s := serve(t, cut(content(100), 1))
+	g := s.getter()
+	g.Policy.MinRate = 1 << 10
+	got, err := read(t, g, s.URL, 0, -1, -1)
+	if err == nil || len(s.requests()) != 6 {
+		t.Errorf("got %d bytes, %v after %d requests", len(got), err, len(s.requests()))
+	}
+	s = serve(t, cut(content(100), 1))
+	if got, err := read(t, s.getter(), s.URL, 0, -1, -1); err != nil || len(got) != 100 {
+		t.Errorf("where none is wanted: got %d bytes, %v", len(got), err)
+	}
+}
+
+func TestStalls(t *testing.T) {
+	data := content(100)
+	hang := func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	halfway := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = w.Write(data[:40])
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}
+	errorBody := func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}
+	drip := func(w http.ResponseWriter, r *http.Request) {
+		for i := 0; i < 100 && r.Context().Err() == nil; i++ {
+			_, _ = w.Write(data[i : i+1])
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(2 * time.Millisecond)
+		}
+	}
+	for _, c := range []struct {
+		name     string
+		handlers []http.HandlerFunc
+		minRate  int64
+		requests int
+		err      error
+	}{
+		{"before the headers", []http.HandlerFunc{hang, whole(data)}, 0, 2, nil},
+		{"halfway", []http.HandlerFunc{halfway, whole(data)}, 0, 2, nil},
+		{"in an error's body", []http.HandlerFunc{errorBody, whole(data)}, 0, 2, nil},
+		{"slow, which will do", []http.HandlerFunc{drip}, 0, 1, nil},
+		{"too slow", []http.HandlerFunc{drip, whole(data)}, 10_000, 2, nil},
+		{"for ever", []http.HandlerFunc{hang}, 0, 3, ErrStalled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, c.handlers...)
+			g := s.getter()
+			g.Policy.Stall, g.Policy.MinRate, g.Policy.Attempts = 150*time.Millisecond, c.minRate, 3
+			got, err := read(t, g, s.URL, 0, -1, -1)
+			if !errors.Is(err, c.err) || c.err == nil && (err != nil || !bytes.Equal(got, data)) {
+				t.Errorf("got %d bytes, %v, want %v", len(got), err, c.err)
+			}
+			if n := len(s.requests()); n != c.requests {
+				t.Errorf("got %d requests, want %d", n, c.requests)
+			}
+		})
+	}
+}
+
+// TestSlowCallerIsNoStall: only the server's time counts.
+func TestSlowCallerIsNoStall(t *testing.T) {
+	s := serve(t, whole(content(100_000)))
+	g := s.getter()
+	g.Policy.Stall, g.Policy.MinRate = 30*time.Millisecond, 1<<20
+	b, err := g.Open(t.Context(), get(s.URL), 0, -1, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	for range 3 {
+		if _, err := io.ReadFull(b, make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if _, err := io.Copy(io.Discard, b); err != nil || len(s.requests()) != 1 {
+		t.Errorf("got %v after %d requests", err, len(s.requests()))
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	data := content(10)
+	for _, c := range []struct {
+		name, value string
+		wait        time.Duration // what is waited
+		err         bool
+	}{
+		{"seconds", "7", 7 * time.Second, false},
+		{"none", "", 500 * time.Millisecond, false},
+		{"less than the backoff", "0", 500 * time.Millisecond, false},
+		{"a date", "Mon, 01 Jan 2024 00:00:09 GMT", 9 * time.Second, false},
+		{"a date that is past", "Sun, 31 Dec 2023 00:00:00 GMT", 500 * time.Millisecond, false},
+		{"nonsense", "soon", 500 * time.Millisecond, false},
+		{"at the limit", "120", 2 * time.Minute, false},
+		{"over the limit", "121", 0, true},
+		{"far over it", "1000000000", 0, true},
+		{"beyond any number", strings.Repeat("9", 30), 0, true},
+		{"a far date", "Mon, 01 Jan 2024 01:00:00 GMT", 0, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, status(429, "Retry-After", c.value), whole(data))
+			g := s.getter()
+			var waited []time.Duration
+			g.Policy.sleep = func(_ context.Context, d time.Duration) error {
+				waited = append(waited, d)
+				return nil
+			}
+			g.Policy.now = func() time.Time { return time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC) }
+			_, err := read(t, g, s.URL, 0, -1, -1)
+			if c.err {
+				var code *StatusError
+				if !errors.Is(err, ErrRetryAfter) || !errors.As(err, &code) || code.Code != 429 || len(s.requests()) != 1 {
+					t.Errorf("got %v after %d requests", err, len(s.requests()))
+				}
+				return
+			}
+			if diff := cmp.Diff([]time.Duration{c.wait}, waited); err != nil || diff != "" {
+				t.Errorf("got %v\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// TestEveryRequestGoesToTheFirstURL: where a redirect led to may have expired.
+func TestEveryRequestGoesToTheFirstURL(t *testing.T) {
+	data := content(100)
+	var given atomic.Int64
+	var s *server
+	s = serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			http.Redirect(w, r, fmt.Sprintf("/signed/%d", given.Add(1)), http.StatusTemporaryRedirect)
+			return
+		}
+		if want := fmt.Sprintf("/signed/%d", given.Load()); r.URL.Path != want {
+			http.Error(w, "expired", http.StatusForbidden)
+			return
+		}
+		cut(data, 30)(w, r)
+	})
+	got, err := read(t, s.getter(), s.URL, 0, -1, -1)
+	if err != nil || !bytes.Equal(got, data) || given.Load() != 4 {
+		t.Errorf("got %d bytes, %v after %d redirects", len(got), err, given.Load())
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	data := content(100)
+	ctx, cancel := context.WithCancel(t.Context())
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write(data[:10])
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	g := s.getter()
+	b, err := g.Open(ctx, get(s.URL), 0, -1, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if _, err := io.ReadFull(b, make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(10*time.Millisecond, cancel)
+	if _, err := b.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := g.Open(ctx, get(s.URL), 0, -1, -1); !errors.Is(err, context.Canceled) {
+		t.Errorf("open: got %v", err)
+	}
+	if n := len(s.requests()); n != 1 {
+		t.Errorf("got %d requests, want 1", n)
+	}
+}
+
+// TestCloseEndsARead that is under way in another goroutine.
+func TestCloseEndsARead(t *testing.T) {
+	began := make(chan struct{})
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		close(began)
+		<-r.Context().Done()
+	})
+	b, err := s.getter().Open(t.Context(), get(s.URL), 0, -1, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := b.Read(make([]byte, 1))
+		done <- err
+	}()
+	<-began
+	b.Close()
+	if err := <-done; err == nil {
+		t.Error("the read gave no error")
+	}
+}
+
+// TestCallersErrors: CheckResponse names them, Transient judges those of Do.
+func TestCallersErrors(t *testing.T) {
+	mine := errors.New("no such blob")
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write(bytes.Repeat([]byte("x"), 100_000))
+	})
+	g := s.getter()
+	g.CheckResponse = func(resp *http.Response) error {
+		b, err := io.ReadAll(resp.Body)
+		if err != nil || len(b) != maxErrorBody {
+			t.Errorf("got %d bytes of the body, %v", len(b), err)
+		}
+		return mine
+	}
+	if _, err := read(t, g, s.URL, 0, -1, -1); !errors.Is(err, mine) || len(s.requests()) != 1 {
+		t.Errorf("got %v", err)
+	}
+	calls := 0
+	g = &Getter{Policy: fast(), Transient: func(err error) bool { return !errors.Is(err, mine) }, Do: func(*http.Request) (*http.Response, error) {
+		if calls++; calls < 3 {
+			return nil, errors.New("may pass")
+		}
+		return nil, mine
+	}}
+	if _, err := read(t, g, s.URL, 0, -1, -1); !errors.Is(err, mine) || calls != 3 {
+		t.Errorf("got %v after %d calls", err, calls)
+	}
+	g.Transient = nil
+	if _, err := g.Open(t.Context(), func(context.Context) (*http.Request, error) { return nil, mine }, 0, -1, -1); err != mine { //nolint:errorlint // nothing is known of the URL
+		t.Errorf("got %v", err)
+	}
+}
