@@ -228,7 +228,7 @@ func pushStops(t *testing.T, s layout.Store) {
 	wantNoBlob(t, s, desc)
 }
 
-// cancels cancels the push that reads it, with the first read.
+// cancels ends the push that reads it, with the first read.
 type cancels struct {
 	io.ReadCloser
 	cancel func()

@@ -86,7 +86,7 @@ func (e *compressor) fill() error {
 	for n < len(e.chunk) {
 		m, err := e.src.Read(e.chunk[n:])
 		n += m
-		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a fault, not the end
+		if err == io.EOF {
 			if _, err := e.w.Write(e.chunk[:n]); err != nil {
 				return err
 			}

@@ -110,7 +110,7 @@ type source struct {
 
 func (s *source) Read(b []byte) (int, error) {
 	n, err := s.r.Read(b)
-	if err != nil && err != io.EOF { //nolint:errorlint // a wrapped EOF is a fault, not the end
+	if err != nil && err != io.EOF {
 		s.err = err
 	}
 	return n, err

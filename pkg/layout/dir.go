@@ -130,15 +130,15 @@ func (d *Dir) create(ctx context.Context) error {
 	})
 }
 
-// write puts a file of the folder in its place. make gives its content once
+// write puts a file of the folder in its place. give makes its content once
 // nobody else is writing it; a file that exists is replaced or left as it is.
-func (d *Dir) write(ctx context.Context, name string, replace bool, make func() ([]byte, error)) error {
+func (d *Dir) write(ctx context.Context, name string, replace bool, give func() ([]byte, error)) error {
 	f, err := d.acquire(ctx, name, replace)
 	if f == nil || err != nil {
 		return err
 	}
 	defer f.Discard() //nolint:errcheck // after Commit it does nothing
-	b, err := make()
+	b, err := give()
 	if err != nil {
 		return err
 	}

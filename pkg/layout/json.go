@@ -56,7 +56,7 @@ func checkJSON(b []byte, s shape) error {
 	if err := checkObject(d, s, 1); err != nil {
 		return err
 	}
-	if _, err := d.Token(); err != io.EOF { //nolint:errorlint // Token's own
+	if _, err := d.Token(); err != io.EOF {
 		return errorf(ErrFormat, "", "has data behind the JSON object")
 	}
 	return nil

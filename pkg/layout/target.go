@@ -244,7 +244,7 @@ func (j *judged) Read(b []byte) (int, error) {
 		// NewVerifier's reader gives nothing more, but its verdict.
 		_, err = io.ReadFull(j.r, make([]byte, 1))
 	}
-	if err != nil && err != io.EOF { //nolint:errorlint // a wrapped EOF is a fault, not the end
+	if err != nil && err != io.EOF {
 		j.err = err
 		return 0, err
 	}

@@ -20,6 +20,8 @@ const (
 	offLink, lenLink     = 157, 100
 	offMagic, lenMagic   = 257, 8
 	offPrefix, lenPrefix = 345, 155
+	offATime, offCTime   = 345, 357 // GNU's
+	lenTime              = 12
 )
 
 const (
@@ -53,7 +55,14 @@ func parseRawHeader(b *[blockSize]byte) (*rawHeader, error) {
 		if prefix := cString(b[offPrefix:][:lenPrefix]); prefix != "" {
 			h.name = prefix + "/" + name
 		}
-	case magicGNU, strings.Repeat("\x00", lenMagic):
+	case magicGNU:
+		// Some readers take what is no time here for a ustar prefix.
+		_, atime := tarNumber(b[offATime:][:lenTime])
+		_, ctime := tarNumber(b[offCTime:][:lenTime])
+		if !atime || !ctime {
+			return nil, errorf(ErrFormat, name, "tar header is neither ustar nor GNU: it has no times behind GNU's magic")
+		}
+	case strings.Repeat("\x00", lenMagic):
 	default:
 		return nil, errorf(ErrFormat, name, "got the tar magic %q, want ustar or GNU's", b[offMagic:][:lenMagic])
 	}

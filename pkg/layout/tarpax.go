@@ -91,7 +91,8 @@ func (m *tarMeta) apply(h *rawHeader) error {
 		h.link = m.link
 	}
 	if m.size >= 0 {
-		if h.size != 0 && h.size != m.size && !(h.sizeIsMax && m.size > h.size) {
+		same := h.size == m.size || h.size == 0 || (h.sizeIsMax && m.size > h.size)
+		if !same {
 			return errorf(ErrFormat, h.name, "got the sizes %d in a PAX header and %d in the tar header", m.size, h.size)
 		}
 		h.size = m.size

@@ -195,7 +195,7 @@ func (t *TarReader) full(b []byte) error {
 		b = b[n:]
 		switch {
 		case len(b) == 0:
-		case err == io.EOF: //nolint:errorlint // a wrapped EOF is a fault, not the end
+		case err == io.EOF:
 			return truncated(t.off)
 		case err != nil:
 			return err

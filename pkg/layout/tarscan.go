@@ -110,7 +110,7 @@ func (s *scanReader) skip(n int64) error {
 
 func (s *scanReader) close() {
 	if s.body != nil {
-		s.body.Close() //nolint:errcheck // read only
+		s.body.Close()
 	}
 	s.body, s.left = nil, 0
 }

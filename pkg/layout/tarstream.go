@@ -161,14 +161,14 @@ func (s *tarStream) readContent(b []byte) (int, error) {
 			return 0, errorf(ErrDigest, s.path, "got more bytes than the planned size")
 		case err == nil:
 			return 0, nil
-		case err != io.EOF: //nolint:errorlint // a wrapped EOF is a fault, not the end
+		case err != io.EOF:
 			return 0, fmt.Errorf("read %s: %w", quote(s.path), err)
 		}
 		return 0, s.closeContent()
 	}
 	n, err := s.content.Read(b[:min(s.left, int64(len(b)))])
 	s.left -= int64(n)
-	atEnd := err == io.EOF //nolint:errorlint // a wrapped EOF is a fault, not the end
+	atEnd := err == io.EOF // a wrapped one is a fault, not the end
 	switch {
 	case atEnd && s.left == 0:
 		return n, s.closeContent()
