@@ -5,11 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
-
-	"github.com/BurntSushi/toml"
-
-	"github.com/carton-oci/carton-oci/internal/tomlguard"
 )
 
 // Links is a carton's LINKS: where members that the zip leaves out can be
@@ -37,18 +32,9 @@ const linksVersion = 1
 // URL looks like is judged when it is followed. See
 // https://github.com/VivekPanyam/carton, docs/specification/format.md.
 func ParseLinks(b []byte) (*Links, error) {
-	switch {
-	case len(b) > MaxLinksBytes:
-		return nil, errorf(ErrLimit, LinksName, "is %d bytes, want at most %d", len(b), MaxLinksBytes)
-	case !utf8.Valid(b):
-		return nil, errorf(ErrFormat, LinksName, "is not UTF-8")
-	}
-	if err := tomlguard.Check(b, MaxNesting); err != nil {
-		return nil, &Error{Path: LinksName, Kind: ErrLimit, Err: err}
-	}
-	var doc map[string]any // a struct's fields would match keys in any case
-	if _, err := toml.Decode(string(b), &doc); err != nil {
-		return nil, errorf(ErrFormat, LinksName, "is no TOML: %s", quotePath(err.Error()))
+	doc, err := decodeTOML(LinksName, b, MaxLinksBytes, MaxTOMLItems)
+	if err != nil {
+		return nil, err
 	}
 	if v, ok := doc["version"].(int64); !ok || v != linksVersion {
 		return nil, errorf(ErrVersion, LinksName, "got version %s, want %d", showVersion(doc["version"]), linksVersion)

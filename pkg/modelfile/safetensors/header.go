@@ -148,7 +148,7 @@ const pointerPrefix = "version https://git-lfs"
 // parse reads the n bytes of JSON in r and checks what they say.
 func parse(r io.Reader, n int64) (*Header, error) {
 	h := &Header{DataStart: 8 + n}
-	p := &parser{lex: newLexer(r)}
+	p := &parser{lex: newLexer(r), most: MaxTensors}
 	if err := p.header(h); err != nil {
 		if p.lex.err != nil {
 			return nil, fmt.Errorf("read header: %w", p.lex.err)

@@ -8,7 +8,8 @@ import (
 // parser reads the JSON of a header. What the format does not allow is an error
 // where it stands, so nothing is recursive but values that are skipped.
 type parser struct {
-	lex *lexer
+	lex  *lexer
+	most int // tensors
 }
 
 // header reads the whole JSON, the padding included.
@@ -20,8 +21,8 @@ func (p *parser) header(h *Header) error {
 			}
 			return p.metadata(h)
 		}
-		if len(h.Tensors) >= MaxTensors {
-			return fmt.Errorf("more than %d tensors", MaxTensors)
+		if len(h.Tensors) >= p.most {
+			return fmt.Errorf("more than %d tensors", p.most)
 		}
 		t := Tensor{Name: key}
 		if err := p.tensor(&t, &h.Draft); err != nil {
