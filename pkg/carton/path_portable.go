@@ -11,8 +11,9 @@ import (
 
 // windowsDevices can't be names of files on Windows, whatever their extension
 // (https://learn.microsoft.com/windows/win32/fileio/naming-a-file).
-var windowsDevices = wordSet(`con prn aux nul com1 com2 com3 com4 com5 com6 com7
-	com8 com9 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9`)
+var windowsDevices = wordSet(`con prn aux nul conin$ conout$
+	com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 com¹ com² com³
+	lpt0 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9 lpt¹ lpt² lpt³`)
 
 // unportable says why a path that CheckPath accepts is trouble somewhere; ""
 // where it is not.
@@ -27,6 +28,11 @@ func unportable(p string) string {
 			}
 		}
 	}
+	return notOnWindows(p)
+}
+
+// notOnWindows says why no file of Windows can have the path; "" where one can.
+func notOnWindows(p string) string {
 	for name := range strings.SplitSeq(p, "/") {
 		base, _, _ := strings.Cut(strings.ToLower(name), ".")
 		switch {

@@ -1,0 +1,60 @@
+//go:build unix
+
+package carton_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/testenv"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+)
+
+func TestModesDoNotDependOnUmask(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
+	parent := t.TempDir()
+	src := cartontest.New(map[string][]byte{"model/a/b": []byte("x")}, nil)
+	if err := carton.Assemble(t.Context(), filepath.Join(parent, "m.carton"), src, carton.AssembleOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := carton.Extract(t.Context(), filepath.Join(parent, "m"), src, carton.ExtractOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for p, want := range map[string]os.FileMode{
+		"m.carton": 0o644, "m": os.ModeDir | 0o755, "m/model": os.ModeDir | 0o755,
+		"m/model/a": os.ModeDir | 0o755, "m/model/a/b": 0o644, "m/MANIFEST": 0o644,
+	} {
+		fi, err := os.Stat(filepath.Join(parent, p))
+		if err != nil {
+			t.Error(err)
+		} else if fi.Mode() != want {
+			t.Errorf("%s has the mode %v, want %v", p, fi.Mode(), want)
+		}
+	}
+}
+
+func TestFullDiskLeavesNothing(t *testing.T) {
+	disk := testenv.SmallDisk(t, 1<<20)
+	src := cartontest.New(map[string][]byte{"model/a": make([]byte, 600<<10), "model/b": make([]byte, 600<<10)}, nil)
+	if err := os.WriteFile(filepath.Join(disk, "m"), []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err := carton.Assemble(t.Context(), filepath.Join(disk, "m"), src, carton.AssembleOptions{Replace: true})
+	if !errors.Is(err, syscall.ENOSPC) || len(hint.Of(err)) == 0 || !strings.HasPrefix(err.Error(), "write "+filepath.Join(disk, "m")+": ") {
+		t.Errorf("Assemble: got %v, want ENOSPC about the file, with a hint", err)
+	}
+	if got := onlyFile(t, disk, "m"); string(got) != "old" {
+		t.Errorf("the old file holds %q", got)
+	}
+	err = carton.Extract(t.Context(), filepath.Join(disk, "d"), src, carton.ExtractOptions{})
+	if !errors.Is(err, syscall.ENOSPC) || len(hint.Of(err)) == 0 || !strings.HasPrefix(err.Error(), "write "+filepath.Join(disk, "d", "model")) {
+		t.Errorf("Extract: got %v, want ENOSPC about the file in the folder, with a hint", err)
+	}
+	onlyFile(t, disk, "m")
+}
