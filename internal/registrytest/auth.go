@@ -27,6 +27,9 @@ type Auth struct {
 	Denied []string
 	// AnonymousBlobs serves the GET of a blob without any token, and nothing else.
 	AnonymousBlobs bool
+	// HideNew gives no token for an empty repository to who does not ask for the
+	// right to push. [Quay]
+	HideNew bool
 	// OpenFront answers /v2/ without a challenge, but refuses wrong credentials.
 	// [zot, with anonymous reading]
 	OpenFront bool
@@ -75,6 +78,12 @@ func (r *Registry) allow(w http.ResponseWriter, req *http.Request, repo string) 
 func (r *Registry) mayPull(req *http.Request, repo string) bool {
 	a := r.conf.Auth
 	return !slices.Contains(a.Denied, repo) && (!a.Bearer || len(a.Users) == 0 || r.bearer(req, repo, "pull", false))
+}
+
+func (r *Registry) empty(repo string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.blobs[repo]) == 0 && len(r.manifests[repo]) == 0
 }
 
 func (r *Registry) challenge(w http.ResponseWriter, repo, action string) {
@@ -142,6 +151,9 @@ func (r *Registry) serveToken(w http.ResponseWriter, req *http.Request) {
 		for scope := range strings.FieldsSeq(scopes) {
 			parts := strings.Split(scope, ":")
 			if len(parts) != 3 || parts[0] != "repository" {
+				continue
+			}
+			if a.HideNew && !strings.Contains(parts[2], "push") && r.empty(parts[1]) {
 				continue
 			}
 			for action := range strings.SplitSeq(parts[2], ",") {

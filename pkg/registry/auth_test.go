@@ -58,6 +58,29 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestTokenNewRepository: a registry that hides what does not exist yet shows
+// it to who may create it, and to nobody else.
+func TestTokenNewRepository(t *testing.T) {
+	ctx := t.Context()
+	reg := registrytest.New(t, registrytest.Config{Auth: registrytest.Auth{Users: twoUsers, Bearer: true, HideNew: true}})
+	repo := dial(t, reg, "org/new", Options{Credential: static("u", "p")})
+	for range 2 {
+		_, err := repo.Stat(ctx, testDigest)
+		checkError(t, err, layout.ErrNotFound, "404", "")
+		_, err = repo.Resolve(ctx, "1")
+		checkError(t, err, layout.ErrNotFound, "404", "")
+	}
+	if got := reg.Count("HEAD|GET", testDigest); got > 7 { // of which the second time: 1
+		t.Errorf("asked %d times: what was learnt is forgotten", got)
+	}
+	nobody := dial(t, reg, "org/new", Options{})
+	_, err := nobody.Stat(ctx, testDigest)
+	checkError(t, err, ErrUnauthorized, "401", "")
+	stranger := dial(t, reg, "org/new", Options{Credential: static("u", "wrong")})
+	_, err = stranger.Resolve(ctx, "1")
+	checkError(t, err, ErrUnauthorized, "401", "")
+}
+
 // TestTokenAnonymous: a public repository is read without credentials.
 func TestTokenAnonymous(t *testing.T) {
 	reg := registrytest.New(t, registrytest.Config{Auth: registrytest.Auth{Users: twoUsers, Bearer: true, AnonymousPull: true}})

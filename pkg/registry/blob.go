@@ -29,26 +29,29 @@ func (r *Repository) Stat(ctx context.Context, dgst digest.Digest) (int64, error
 	if err != nil {
 		return 0, err
 	}
-	ctx = r.pull(ctx)
-	resp, err := r.ask(ctx, http.MethodHead, u, nil)
-	if err != nil {
-		return 0, fmt.Errorf("blob %s: %w", dgst, err)
-	}
-	defer resp.Body.Close()
-	switch {
-	case resp.StatusCode == http.StatusNotFound:
-		return 0, fmt.Errorf("blob %s: %w", dgst, answerError(resp))
-	case resp.StatusCode == http.StatusOK && resp.ContentLength >= 0:
-		if got := resp.Header.Get(digestHeader); got != "" && got != dgst.String() {
-			return 0, fmt.Errorf("blob: got the digest %q, want %s: %w", got, dgst, layout.ErrDigest)
-		}
-		return resp.ContentLength, nil
-	}
-	size, err := r.statByRange(ctx, u)
+	size, err := read(ctx, r, func(ctx context.Context) (int64, error) { return r.stat(ctx, u, dgst) })
 	if err != nil {
 		return 0, fmt.Errorf("blob %s: %w", dgst, err)
 	}
 	return size, nil
+}
+
+func (r *Repository) stat(ctx context.Context, u *url.URL, dgst digest.Digest) (int64, error) {
+	resp, err := r.ask(ctx, http.MethodHead, u, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusNotFound:
+		return 0, r.host.answerError(resp)
+	case resp.StatusCode == http.StatusOK && resp.ContentLength >= 0:
+		if got := resp.Header.Get(digestHeader); got != "" && got != dgst.String() {
+			return 0, fmt.Errorf("got the digest %q: %w", got, layout.ErrDigest)
+		}
+		return resp.ContentLength, nil
+	}
+	return r.statByRange(ctx, u)
 }
 
 // statByRange learns a blob's size from a request for its first byte.
@@ -70,7 +73,7 @@ func (r *Repository) statByRange(ctx context.Context, u *url.URL) (int64, error)
 			return n, nil
 		}
 	default:
-		return 0, answerError(resp)
+		return 0, r.host.answerError(resp)
 	}
 	return 0, fmt.Errorf("%s does not say how large it is: %w", r.host.host, layout.ErrFormat)
 }
@@ -127,7 +130,7 @@ func (r *Repository) OpenRange(ctx context.Context, desc ocispec.Descriptor, off
 	g := &httprange.Getter{
 		Do:            r.getBlob,
 		Policy:        r.client.opts.Policy,
-		CheckResponse: answerError,
+		CheckResponse: r.host.answerError,
 		Transient:     func(err error) bool { return transient(ctx, err, r.host.reached.Load()) },
 	}
 	body, err := g.Open(r.pull(ctx), func(ctx context.Context) (*http.Request, error) {
@@ -142,7 +145,7 @@ func (r *Repository) OpenRange(ctx context.Context, desc ocispec.Descriptor, off
 func (r *Repository) getBlob(req *http.Request) (*http.Response, error) {
 	resp, err := r.blob.Do(req)
 	if err != nil {
-		return nil, requestError(r.host.host, err)
+		return nil, r.host.requestError(err)
 	}
 	r.host.reached.Store(true)
 	return resp, nil

@@ -25,6 +25,7 @@ type trail struct {
 
 	mu    sync.Mutex
 	marks []mark
+	high  int64 // how far any request got
 }
 
 type mark struct {
@@ -38,10 +39,12 @@ func newTrail(size int64) *trail {
 	return &trail{every: max(4<<20, size/1000)}
 }
 
-// note remembers h's state at off, if it is time to.
+// note is told that the bytes up to off are going out, and remembers h's state
+// there if it is time to.
 func (t *trail) note(off int64, h hash.Hash) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.high = max(t.high, off)
 	last := int64(0)
 	if n := len(t.marks); n > 0 {
 		last = t.marks[n-1].off
@@ -52,6 +55,13 @@ func (t *trail) note(off int64, h hash.Hash) {
 	if state, err := h.(encoding.BinaryMarshaler).MarshalBinary(); err == nil {
 		t.marks = append(t.marks, mark{off, state})
 	}
+}
+
+// reached returns how much can have arrived.
+func (t *trail) reached() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.high
 }
 
 // before returns the last known state at or before off.
@@ -158,8 +168,10 @@ func (b *body) start() {
 func (b *body) take(p []byte) (int, error) {
 	var n int
 	var err error
-	for n == 0 && err == nil {
-		n, err = b.src.Read(p)
+	for tries := 0; n == 0 && err == nil; tries++ {
+		if n, err = b.src.Read(p); tries == 100 {
+			err = io.ErrNoProgress
+		}
 	}
 	size := b.content.desc.Size
 	if n == 0 {
@@ -173,8 +185,8 @@ func (b *body) take(p []byte) (int, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
 	}
+	b.trail.note(b.pos, b.hash)
 	if b.pos < size {
-		b.trail.note(b.pos, b.hash)
 		return n, nil
 	}
 	if b.off < size { // start asks for itself where nothing is to be delivered

@@ -95,10 +95,10 @@ func (c *Client) reach(ctx context.Context, e *endpoint) (string, error) {
 		return e.scheme, nil
 	}
 	if ctx.Err() != nil || wasTLS(err) {
-		return "", requestError(e.host, err)
+		return "", e.requestError(err)
 	}
 	if c.knock(ctx, "http://"+e.host+"/v2/") != nil {
-		return "", requestError(e.host, err)
+		return "", e.requestError(err)
 	}
 	e.scheme = "http"
 	return e.scheme, nil

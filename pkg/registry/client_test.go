@@ -390,7 +390,7 @@ func TestCertificateHints(t *testing.T) {
 		{&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "x"}}, "another host's"},
 		{&net.DNSError{Err: "no such host", Name: "ghcr.oi", IsNotFound: true}, "check the registry's name"},
 	} {
-		err := requestError("ghcr.io", &url.Error{Op: "Get", URL: "https://ghcr.io/?secret", Err: tt.err})
+		err := (&endpoint{host: "ghcr.io"}).requestError(&url.Error{Op: "Get", URL: "https://ghcr.io/?secret", Err: tt.err})
 		checkError(t, err, tt.err, "ghcr.io: ", tt.hint)
 		if strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v shows the query", err)

@@ -47,6 +47,8 @@ type Error struct {
 	// Message is what the answer says for people, as one printable line of at
 	// most 200 characters.
 	Message string
+
+	token bool // a token server answered
 }
 
 // Error returns who answered what, the registry's own words in quotes.
@@ -78,8 +80,9 @@ func (e *Error) Unwrap() error {
 	return nil
 }
 
-// answerError reads what resp says, and closes its body.
-func answerError(resp *http.Response) error {
+// answerError reads what resp, the end of a request to h, says, and closes its
+// body.
+func (h *endpoint) answerError(resp *http.Response) error {
 	defer resp.Body.Close()
 	e := &Error{Status: resp.StatusCode}
 	if resp.Request != nil {
@@ -90,7 +93,7 @@ func answerError(resp *http.Response) error {
 	if e.Status == http.StatusBadRequest && speaksTLS(b) {
 		return hint.With(e, "%s speaks TLS: leave out --plain-http", e.Host)
 	}
-	return advise(e)
+	return h.advise(e)
 }
 
 // readMessage finds the words for people in an error's body: those of the
@@ -136,13 +139,14 @@ func inWords(code, words string) string {
 }
 
 // advise adds to an answer what its reader can do about it.
-func advise(e *Error) error {
-	host := userHost(e.Host)
+func (h *endpoint) advise(e *Error) error {
 	switch {
+	case e.Host != h.host && !e.token && e.Status < http.StatusInternalServerError:
+		return hint.With(e, "%s redirects to %s; what that answers is the registry's to mend", userHost(h.host), e.Host)
 	case e.Status == http.StatusUnauthorized:
-		return hint.With(e, "carton-oci login %s", host)
+		return hint.With(e, "carton-oci login %s", userHost(h.host))
 	case e.Status == http.StatusForbidden:
-		return hint.With(e, "the account may not do this; another one: carton-oci login %s", host)
+		return hint.With(e, "the account may not do this; another one: carton-oci login %s", userHost(h.host))
 	case e.Status == http.StatusProxyAuthRequired:
 		return hint.With(e, "write the proxy's user and password into HTTPS_PROXY")
 	case e.Code == errcode.ErrorCodeNameUnknown:

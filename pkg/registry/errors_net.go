@@ -20,10 +20,11 @@ import (
 	"github.com/carton-oci/carton-oci/internal/httprange"
 )
 
-// requestError turns what a client's Do returned for host into an error of
-// this package: a token server's answer into an [*Error], and everything else
-// into one line without queries and user info, with the hint that fits.
-func requestError(host string, err error) error {
+// requestError turns what a client's Do returned for a request to h into an
+// error of this package: a token server's answer into an [*Error], and
+// everything else into one line without queries and user info, with the hint
+// that fits.
+func (h *endpoint) requestError(err error) error {
 	var (
 		answer *errcode.ErrorResponse
 		creds  *credentialError
@@ -34,13 +35,13 @@ func requestError(host string, err error) error {
 	case errors.As(err, &creds):
 		return creds
 	case errors.As(err, &answer):
-		return fromORAS(answer)
+		return h.tokenError(answer)
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
-		return hint.With(&loginError{host}, "carton-oci login %s", userHost(host))
+		return hint.With(&loginError{h.host}, "carton-oci login %s", userHost(h.host))
 	}
 	var request *url.Error
 	if errors.As(err, &request) {
-		err = fmt.Errorf("%s: %w", host, request.Err)
+		err = fmt.Errorf("%s: %w", h.host, request.Err)
 	}
 	return adviseNetwork(redact(err))
 }
@@ -52,9 +53,10 @@ type loginError struct{ host string }
 func (e *loginError) Error() string { return e.host + " wants a user name and a password" }
 func (*loginError) Unwrap() error   { return ErrUnauthorized }
 
-// fromORAS gives an answer that oras-go has read the form of ours.
-func fromORAS(answer *errcode.ErrorResponse) error {
-	e := &Error{Status: answer.StatusCode}
+// tokenError gives an answer that oras-go has read, a token server's, the form
+// of ours.
+func (h *endpoint) tokenError(answer *errcode.ErrorResponse) error {
+	e := &Error{Status: answer.StatusCode, token: true}
 	if answer.URL != nil {
 		e.Host = answer.URL.Host
 	}
@@ -66,7 +68,7 @@ func fromORAS(answer *errcode.ErrorResponse) error {
 		words = append(words, inWords(item.Code, item.Message))
 	}
 	e.Message = httprange.Printable(strings.Join(words, "; "))
-	return advise(e)
+	return h.advise(e)
 }
 
 // redacted is an error with a text that is fit to be shown.

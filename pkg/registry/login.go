@@ -46,15 +46,15 @@ func (c *Client) tryCredential(ctx context.Context, registry string, cred auth.C
 		return cred, nil
 	}
 	front := &url.URL{Scheme: scheme, Host: host.host, Path: "/v2/"}
-	err = ping(ctx, client, front, "")
+	err = ping(ctx, client, host, front, "")
 	if err == nil && !used.Load() && cred.Username != "" {
 		// It lets anybody in; what it thinks of these credentials is yet unsaid.
-		err = ping(ctx, client, front, basic(cred))
+		err = ping(ctx, client, host, front, basic(cred))
 	}
 	return err
 }
 
-func ping(ctx context.Context, client *auth.Client, u *url.URL, authorization string) error {
+func ping(ctx context.Context, client *auth.Client, host *endpoint, u *url.URL, authorization string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return err
@@ -64,10 +64,10 @@ func ping(ctx context.Context, client *auth.Client, u *url.URL, authorization st
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return requestError(u.Host, err)
+		return host.requestError(err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return answerError(resp)
+		return host.answerError(resp)
 	}
 	return resp.Body.Close()
 }

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -42,12 +43,20 @@ func (r *Repository) Resolve(ctx context.Context, reference string) (ocispec.Des
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
-	resp, err := r.ask(r.pull(ctx), http.MethodHead, u, http.Header{"Accept": manifestTypes})
+	desc, err := read(ctx, r, func(ctx context.Context) (ocispec.Descriptor, error) { return r.resolve(ctx, u, want) })
+	if err != nil {
+		return desc, fmt.Errorf("%s: %w", reference, err)
+	}
+	return desc, nil
+}
+
+func (r *Repository) resolve(ctx context.Context, u *url.URL, want digest.Digest) (ocispec.Descriptor, error) {
+	resp, err := r.ask(ctx, http.MethodHead, u, accept(manifestTypes...))
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
 	if resp.StatusCode == http.StatusNotFound {
-		return ocispec.Descriptor{}, fmt.Errorf("%s: %w", reference, answerError(resp))
+		return ocispec.Descriptor{}, r.host.answerError(resp)
 	}
 	desc, ok, err := describe(resp, want)
 	resp.Body.Close()
@@ -78,6 +87,11 @@ func describe(resp *http.Response, want digest.Digest) (ocispec.Descriptor, bool
 	return desc, isManifestType(desc.MediaType) && desc.Size > 0 && checkDigest(desc.Digest) == nil, nil
 }
 
+// accept makes one header of the types: not every registry reads a second.
+func accept(types ...string) http.Header {
+	return http.Header{"Accept": {strings.Join(types, ", ")}}
+}
+
 func isManifestType(mediaType string) bool {
 	for _, t := range manifestTypes {
 		if t == mediaType {
@@ -100,11 +114,11 @@ func (r *Repository) FetchManifest(ctx context.Context, desc ocispec.Descriptor)
 	if err != nil {
 		return nil, err
 	}
-	accept := manifestTypes
-	if desc.MediaType != "" {
-		accept = append([]string{desc.MediaType}, manifestTypes...)
+	types := manifestTypes
+	if desc.MediaType != "" && !isManifestType(desc.MediaType) {
+		types = append([]string{desc.MediaType}, manifestTypes...)
 	}
-	got, b, err := r.getManifest(ctx, u, desc.Digest, accept)
+	got, b, err := r.getManifest(r.pull(ctx), u, desc.Digest, types)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +130,8 @@ func (r *Repository) FetchManifest(ctx context.Context, desc ocispec.Descriptor)
 
 // getManifest fetches a manifest, and checks what it knows: want, where it is
 // set, and the digest that the registry itself states.
-func (r *Repository) getManifest(ctx context.Context, u *url.URL, want digest.Digest, accept []string) (ocispec.Descriptor, []byte, error) {
-	resp, b, err := r.get(r.pull(ctx), u, http.Header{"Accept": accept}, layout.MaxManifestBytes)
+func (r *Repository) getManifest(ctx context.Context, u *url.URL, want digest.Digest, types []string) (ocispec.Descriptor, []byte, error) {
+	resp, b, err := r.get(ctx, u, accept(types...), layout.MaxManifestBytes)
 	if err != nil {
 		return ocispec.Descriptor{}, nil, fmt.Errorf("manifest: %w", err)
 	}
@@ -150,7 +164,7 @@ func (r *Repository) get(ctx context.Context, u *url.URL, header http.Header, li
 			return nil, nil, err
 		}
 		if resp.StatusCode != http.StatusOK {
-			return nil, nil, answerError(resp)
+			return nil, nil, r.host.answerError(resp)
 		}
 		b, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 		resp.Body.Close()
@@ -160,7 +174,7 @@ func (r *Repository) get(ctx context.Context, u *url.URL, header http.Header, li
 		case err == nil:
 			return resp, b, nil
 		case policy.Exhausted(failures) || ctx.Err() != nil:
-			return nil, nil, requestError(r.host.host, err)
+			return nil, nil, r.host.requestError(err)
 		}
 		delay, err := policy.Delay(failures, nil)
 		if err == nil {

@@ -64,12 +64,12 @@ func (r *Repository) putManifest(ctx context.Context, desc ocispec.Descriptor, c
 	req.Header.Set("Content-Type", desc.MediaType)
 	resp, err := r.meta.Do(req)
 	if err != nil {
-		return false, requestError(r.host.host, err)
+		return false, r.host.requestError(err)
 	}
 	switch resp.StatusCode {
 	case http.StatusCreated, http.StatusOK, http.StatusAccepted, http.StatusNoContent:
 	default:
-		return false, answerError(resp)
+		return false, r.host.answerError(resp)
 	}
 	defer resp.Body.Close()
 	if got := resp.Header.Get(digestHeader); got != "" && got != desc.Digest.String() {
@@ -99,7 +99,7 @@ func (r *Repository) listReferrer(ctx context.Context, desc ocispec.Descriptor, 
 	repo := r.referrers
 	r.mu.Unlock()
 	if err := repo.PushReference(ctx, desc, bytes.NewReader(content), desc.Digest.String()); err != nil {
-		return requestError(r.host.host, err)
+		return r.host.requestError(err)
 	}
 	return nil
 }

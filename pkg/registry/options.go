@@ -50,6 +50,7 @@ const (
 	dialTimeout  = 30 * time.Second
 	tlsTimeout   = 15 * time.Second
 	idleTimeout  = 90 * time.Second
+	pingTimeout  = 15 * time.Second
 	idlePerHost  = 64        // connections kept; more parallel transfers than anybody asks for
 	socketBuffer = 256 << 10 // bytes read or written at once; 4 KiB is Go's default, and slow
 )
@@ -91,7 +92,7 @@ func (o Options) transports() (meta, blob http.RoundTripper, err error) {
 	}
 	m, b := newTransport(conf), newTransport(conf.Clone())
 	m.ForceAttemptHTTP2 = true
-	m.ResponseHeaderTimeout = o.stall()
+	m.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingTimeout, PingTimeout: pingTimeout} // a dead connection is noticed, and left
 	b.Protocols = new(http.Protocols)
 	b.Protocols.SetHTTP1(true)
 	b.ReadBufferSize, b.WriteBufferSize = socketBuffer, socketBuffer

@@ -203,7 +203,7 @@ func apiHost(registry string) string {
 // host belongs to.
 func userHost(host string) string {
 	switch host {
-	case hubAPI, hubAlias, "auth.docker.io":
+	case hubAPI, hubAlias:
 		return hubName
 	}
 	return host

@@ -2,10 +2,12 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/opencontainers/go-digest"
 	orasregistry "oras.land/oras-go/v2/registry"
@@ -21,6 +23,8 @@ type Repository struct {
 	client *Client
 	host   *endpoint
 	name   orasregistry.Reference // registry and repository
+
+	writes atomic.Bool // only with the right to push does it show itself
 
 	// meta asks small questions, blob moves bytes. They share credentials and
 	// tokens.
@@ -77,7 +81,7 @@ func (c *Client) authClients(host *endpoint, repository string) (meta, blob *aut
 		client.SetUserAgent(c.opts.userAgent())
 		return client
 	}
-	meta = make1(&retrier{next: c.meta, policy: c.opts.Policy, host: host})
+	meta = make1(&retrier{next: c.meta, policy: c.opts.Policy, stall: c.opts.stall(), host: host})
 	if c.opts.HTTPClient != nil {
 		meta.Client.Timeout = c.opts.HTTPClient.Timeout
 	}
@@ -110,7 +114,7 @@ func (r *Repository) PublicBlob(ctx context.Context, dgst digest.Digest) (bool, 
 	client := &http.Client{Transport: r.meta.Client.Transport, CheckRedirect: checkRedirect}
 	resp, err := client.Do(req)
 	if err != nil {
-		return false, requestError(r.host.host, err)
+		return false, r.host.requestError(err)
 	}
 	defer resp.Body.Close()
 	return resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusPartialContent, nil
@@ -135,6 +139,29 @@ func (r *Repository) push(ctx context.Context) context.Context {
 	return auth.AppendRepositoryScope(ctx, r.name, auth.ActionPull, auth.ActionPush)
 }
 
+// read asks a question with the right to pull. A registry that refuses is asked
+// again with the right to push as well, where there are credentials: some hide a
+// repository that does not exist yet from who does not want to write to it.
+func read[T any](ctx context.Context, r *Repository, question func(context.Context) (T, error)) (T, error) {
+	if r.writes.Load() {
+		return question(r.push(ctx))
+	}
+	v, err := question(r.pull(ctx))
+	if !isDenied(err) || r.client.opts.Credential == nil {
+		return v, err
+	}
+	again, err2 := question(r.push(ctx))
+	if err2 != nil && !errors.Is(err2, layout.ErrNotFound) {
+		return v, err
+	}
+	r.writes.Store(true)
+	return again, err2
+}
+
+func isDenied(err error) bool {
+	return errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrDenied)
+}
+
 // ask sends a request without a body through the metadata client.
 func (r *Repository) ask(ctx context.Context, method string, u *url.URL, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
@@ -146,7 +173,7 @@ func (r *Repository) ask(ctx context.Context, method string, u *url.URL, header 
 	}
 	resp, err := r.meta.Do(req)
 	if err != nil {
-		return nil, requestError(r.host.host, err)
+		return nil, r.host.requestError(err)
 	}
 	return resp, nil
 }

@@ -38,7 +38,7 @@ func (r *Repository) openSession(ctx context.Context, dgst digest.Digest) (strin
 		return "", err
 	}
 	if resp.StatusCode != http.StatusAccepted {
-		return "", answerError(resp)
+		return "", r.host.answerError(resp)
 	}
 	defer resp.Body.Close()
 	return r.location(resp, u)
@@ -100,8 +100,9 @@ const cancelTimeout = 5 * time.Second
 var errGone = errors.New("upload is gone")
 
 // status asks how much of an upload the registry has, in bytes, and where to
-// go on. An upload that can't be continued is errGone.
-func (r *Repository) status(ctx context.Context, location string, size int64) (off int64, newer string, err error) {
+// go on. An upload that can't be continued is errGone: one of which the
+// registry has nothing, or more than was sent.
+func (r *Repository) status(ctx context.Context, location string, sent int64) (off int64, newer string, err error) {
 	u, err := url.Parse(location)
 	if err != nil {
 		return 0, "", err
@@ -114,12 +115,15 @@ func (r *Repository) status(ctx context.Context, location string, size int64) (o
 	switch resp.StatusCode {
 	case http.StatusNoContent, http.StatusOK, http.StatusAccepted:
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return 0, "", answerError(resp)
+		return 0, "", r.host.answerError(resp)
 	default:
 		return 0, "", errGone
 	}
 	off, ok := parseStatusRange(resp.Header.Get("Range"))
-	if !ok || off == 0 || off > size {
+	if off == sent+1 {
+		off = sent // an end that is off by one
+	}
+	if !ok || off <= 0 || off > sent {
 		return 0, "", errGone
 	}
 	newer = location

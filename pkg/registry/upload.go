@@ -44,7 +44,8 @@ type upload struct {
 	location string // "" where there is no session
 	off      int64  // how much of the blob the session has
 	trail    *trail
-	failures int // in a row, without progress
+	best     int64 // the largest off of any session
+	failures int   // in a row, without progress
 }
 
 func (u *upload) run(ctx context.Context) error {
@@ -135,7 +136,7 @@ func (u *upload) where(ctx context.Context, f *fault, resumed bool) error {
 		u.abandon(ctx)
 		return nil
 	}
-	off, newer, err := u.repo.status(ctx, u.location, u.content.desc.Size)
+	off, newer, err := u.repo.status(ctx, u.location, u.trail.reached())
 	if errors.Is(err, errGone) || err != nil && transient(ctx, err, true) {
 		u.abandon(ctx)
 		return nil
@@ -143,8 +144,9 @@ func (u *upload) where(ctx context.Context, f *fault, resumed bool) error {
 	if err != nil {
 		return err
 	}
-	if off > u.off {
-		u.failures = 0
+	if off > u.best {
+		// Progress; but not what a registry takes again and again and never keeps.
+		u.best, u.failures = off, 0
 	}
 	u.location, u.off = newer, off
 	return nil
@@ -178,7 +180,7 @@ func (u *upload) put(ctx context.Context) *fault {
 		}
 		return &fault{err: own, source: true}
 	case err != nil:
-		return &fault{err: dog.explain(requestError(u.repo.host.host, err)), complete: complete}
+		return &fault{err: dog.explain(u.repo.host.requestError(err)), complete: complete}
 	}
 	u.repo.host.reached.Store(true)
 	switch resp.StatusCode {
@@ -189,7 +191,7 @@ func (u *upload) put(ctx context.Context) *fault {
 		}
 		return nil
 	}
-	return &fault{err: answerError(resp), status: resp.StatusCode, header: resp.Header, complete: complete}
+	return &fault{err: u.repo.host.answerError(resp), status: resp.StatusCode, header: resp.Header, complete: complete}
 }
 
 // request makes the PUT. Its body can be had again, so that a challenge in the

@@ -11,11 +11,11 @@ import (
 // finish an upload: some read the whole blob again.
 const commitFactor = 30
 
-// errStalled: the registry took no byte, or gave no answer, for too long.
+// errStalled: the registry took no byte, or gave none, for too long.
 var errStalled = errors.New("registry has stalled")
 
-// watchdog aborts one upload request that makes no progress. Time that the
-// source takes does not count.
+// watchdog aborts one request that makes no progress. Time that the source or
+// the reader takes does not count.
 type watchdog struct {
 	ctx    context.Context //nolint:containedctx // the request's
 	cancel context.CancelCauseFunc
@@ -56,7 +56,7 @@ func (w *watchdog) end() {
 
 func (w *watchdog) explain(err error) error {
 	if errors.Is(context.Cause(w.ctx), errStalled) {
-		return fmt.Errorf("%w: it took nothing for %s", errStalled, w.limit)
+		return fmt.Errorf("%w: nothing moved for %s", errStalled, w.limit)
 	}
 	return err
 }
