@@ -18,16 +18,15 @@ import (
 // that can't be used so.
 var ErrLocation = errors.New("not a location")
 
-// locationError adds ErrLocation to an error without a word.
-type locationError struct{ err error }
-
-func (e *locationError) Error() string        { return e.err.Error() }
-func (e *locationError) Unwrap() error        { return e.err }
-func (e *locationError) Is(target error) bool { return target == ErrLocation }
-
 func badLocation(s, format string, args ...any) error {
-	return &locationError{fmt.Errorf("%q: %s", s, fmt.Sprintf(format, args...))}
+	return &kinded{fmt.Errorf("%q: %s", s, fmt.Sprintf(format, args...)), ErrLocation}
 }
+
+// kinded adds a kind to an error without a word.
+type kinded struct{ err, kind error }
+
+func (e *kinded) Error() string   { return e.err.Error() }
+func (e *kinded) Unwrap() []error { return []error{e.err, e.kind} }
 
 // Kind says what sort of place a [Location] is.
 type Kind int
@@ -215,7 +214,7 @@ func parseURL(s string) (Location, error) {
 func parseRegistry(s string) (Location, error) {
 	ref, err := registry.ParseReference(s)
 	if err != nil {
-		return Location{}, &locationError{err}
+		return Location{}, &kinded{err, ErrLocation}
 	}
 	return Location{
 		Kind: KindRegistry, Registry: ref.Registry, Repository: ref.Repository, Tag: ref.Tag, Digest: ref.Digest,

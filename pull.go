@@ -113,11 +113,33 @@ func pull(ctx context.Context, loc Location, opts PullOptions) (*PullResult, err
 	} else {
 		err = writeCarton(ctx, src, opts, result)
 	}
-	if errors.Is(err, carton.ErrExist) {
+	switch {
+	case errors.Is(err, carton.ErrExist):
 		err = hint.With(err, "--force replaces it")
+	case errors.Is(err, carton.ErrLink):
+		err = whyNoLink(ctx, src, err)
 	}
 	result.BytesDownloaded = c.received.Load()
 	return result, err
+}
+
+// whyNoLink returns the reason why a linked member of src can't be had, where
+// err only says that nobody tells its size.
+func whyNoLink(ctx context.Context, src *opened, err error) error {
+	members, merr := src.Members(ctx)
+	if merr != nil {
+		return err
+	}
+	for _, m := range members {
+		if m.Place == carton.PlaceLinked && m.Size < 0 {
+			r, why := src.Open(ctx, m.Path)
+			if why != nil {
+				return why
+			}
+			r.Close()
+		}
+	}
+	return err
 }
 
 // writeCarton writes the file that opts ask for.

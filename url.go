@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
@@ -34,7 +35,7 @@ func (c *client) openURL(ctx context.Context, address string) (carton.Source, er
 		return nil, hint.With(err, "download it, and use the file")
 	}
 	if err != nil {
-		return nil, err
+		return nil, webError(err)
 	}
 	z, err := carton.NewLazyReader(&countedAt{r, c}, r.Size())
 	if err != nil {
@@ -42,6 +43,26 @@ func (c *client) openURL(ctx context.Context, address string) (carton.Source, er
 		return nil, err
 	}
 	return &webCarton{z, r}, nil
+}
+
+// webError gives a server's answer the kind that it stands for. Its text need
+// not name the URL, which the caller knows.
+func webError(err error) error {
+	var whole *httprange.Error
+	if errors.As(err, &whole) {
+		err = whole.Err
+	}
+	var status *httprange.StatusError
+	if !errors.As(err, &status) {
+		return err
+	}
+	switch status.Code {
+	case http.StatusNotFound, http.StatusGone:
+		return &kinded{err, fs.ErrNotExist}
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return &kinded{err, fs.ErrPermission}
+	}
+	return err
 }
 
 // webCarton ends its requests when it is closed.

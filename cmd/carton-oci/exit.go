@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 
 	"github.com/carton-oci/carton-oci"
 	"github.com/carton-oci/carton-oci/internal/hint"
@@ -33,7 +34,7 @@ var kinds = []struct {
 	errs []error
 }{
 	{exitInterrupted, []error{context.Canceled}},
-	{exitUsage, []error{errUsage, cartonoci.ErrLocation}},
+	{exitUsage, []error{errUsage, cartonoci.ErrLocation, path.ErrBadPattern}},
 	{exitContent, []error{
 		carton.ErrFormat, carton.ErrVersion, carton.ErrChecksum, carton.ErrInsecurePath, carton.ErrLimit,
 		layout.ErrFormat, layout.ErrDigest, layout.ErrLimit,

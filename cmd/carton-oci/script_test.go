@@ -22,6 +22,7 @@ import (
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/opencontainers/go-digest"
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -46,6 +47,8 @@ import (
 //	json FILE KEY.KEY VALUE     want a value in JSON; KEY may be an index
 //	keys FILE KEY NAME…         want exactly these keys; KEY "." is the whole
 //	entries DIR NAME…           want exactly these entries in a folder
+//	image VAR REPO:TAG CONFIG   put an artifact with this type of config and one
+//	                            layer, model.pt, into a registry
 //	links FILE                  print what LINKS of a carton names
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -72,7 +75,7 @@ func TestScripts(t *testing.T) {
 			"code": scriptCode, "mkcarton": scriptMake, "mkfolder": scriptMake, "mkmanifest": scriptManifest, "mkzip": scriptZip,
 			"cut": scriptCut, "spoil": scriptSpoil, "registry": scriptRegistry, "web": scriptWeb, "corrupt": scriptCorrupt,
 			"fault": scriptFault, "requests": scriptRequests, "json": scriptJSON, "keys": scriptKeys, "entries": scriptEntries,
-			"links": scriptLinks,
+			"links": scriptLinks, "image": scriptImage,
 		},
 	})
 }
@@ -326,6 +329,20 @@ func sameNames(ts *testscript.TestScript, got, want []string) {
 	if !slices.Equal(got, want) {
 		ts.Fatalf("got %q, want %q", got, want)
 	}
+}
+
+func scriptImage(ts *testscript.TestScript, _ bool, args []string) {
+	r := state(ts).registry(ts, args[0])
+	repo, tag, _ := strings.Cut(args[1], ":")
+	config, layer := r.AddBlob(repo, []byte("{}")), r.AddBlob(repo, []byte("weights"))
+	config.MediaType = args[2]
+	layer.MediaType = "application/vnd.cnai.model.weight.v1.raw"
+	layer.Annotations = map[string]string{"org.cnai.model.filepath": "model.pt"}
+	art, err := layout.NewArtifact(layout.ArtifactSpec{
+		Config: layout.Layer{Descriptor: config}, Layers: []layout.Layer{{Descriptor: layer}},
+	})
+	ts.Check(err)
+	r.AddManifest(repo, art.MediaType, art.Manifest, tag)
 }
 
 func scriptLinks(ts *testscript.TestScript, _ bool, args []string) {
