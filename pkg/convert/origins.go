@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,8 +12,10 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
-// originsOf returns what tells the repositories that are known to hold a blob:
-// the one that src itself is read from, and those that LINKS names.
+// originsOf returns what tells the repositories that hold a blob: the one that
+// src itself is read from, and those that LINKS names. A repository that has all
+// that LINKS names is likely to have the rest of the artifact too, and asking
+// costs nothing: a mount that fails is an upload that has begun.
 func originsOf(src carton.Source) func(digest.Digest) []layout.Origin {
 	blobs := map[digest.Digest][]layout.Origin{}
 	if s, ok := src.(*Source); ok {
@@ -32,7 +35,28 @@ func originsOf(src carton.Source) func(digest.Digest) []layout.Origin {
 			}
 		}
 	}
-	return func(d digest.Digest) []layout.Origin { return blobs[d] }
+	likely := inAll(blobs)
+	return func(d digest.Digest) []layout.Origin {
+		if known := blobs[d]; known != nil {
+			return known
+		}
+		return likely
+	}
+}
+
+// inAll returns the repositories that hold every blob of a list.
+func inAll(blobs map[digest.Digest][]layout.Origin) []layout.Origin {
+	var all []layout.Origin
+	first := true
+	for _, d := range slices.Sorted(maps.Keys(blobs)) {
+		origins := blobs[d]
+		if first {
+			all, first = slices.Clone(origins), false
+			continue
+		}
+		all = slices.DeleteFunc(all, func(o layout.Origin) bool { return !slices.Contains(origins, o) })
+	}
+	return all
 }
 
 // linkOrigin reads https://HOST/v2/REPOSITORY/blobs/DIGEST, the address of a
