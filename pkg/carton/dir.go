@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 )
@@ -71,7 +72,11 @@ func openFS(fsys fs.FS) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.members, err = matchMembers(f.manifest, f.links, found, "folder"); err != nil {
+	files := held{
+		what: "folder", len: len(found), all: maps.Keys(found),
+		get: func(p string) (Member, bool) { m, ok := found[p]; return m, ok },
+	}
+	if f.members, err = matchMembers(f.manifest, f.links, files); err != nil {
 		return nil, err
 	}
 	return f, resolveSymlinks(f.members)

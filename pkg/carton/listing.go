@@ -7,50 +7,58 @@ import (
 	"strings"
 )
 
-// matchMembers gives the members that MANIFEST lists, in bytewise order. found
-// is what the zip or folder holds, by path: each must be listed. What it does
-// not hold must be in LINKS.
-func matchMembers(m *Manifest, links *Links, found map[string]Member, what string) ([]Member, error) {
+// held is what a zip or folder holds: its files by path, MANIFEST and LINKS
+// among them.
+type held struct {
+	what string // "zip" or "folder"
+	len  int
+	get  func(path string) (Member, bool)
+	all  func(yield func(path string) bool)
+}
+
+// matchMembers gives the members that MANIFEST lists, in bytewise order. Each
+// file that is held must be listed. What is not held must be in LINKS.
+func matchMembers(m *Manifest, links *Links, files held) ([]Member, error) {
 	members := make([]Member, 0, len(m.Entries()))
-	held := 0
+	listed := 0
 	for _, e := range m.Entries() {
-		member, ok := found[e.Path]
+		member, ok := files.get(e.Path)
 		switch {
 		case ok:
-			held++
+			listed++
 		case links != nil && len(links.URLs[e.Hash]) > 0:
 			member = Member{Size: -1, Place: PlaceLinked}
 		default:
-			return nil, errorf(ErrFormat, e.Path, "is listed in MANIFEST, but neither in the %s nor in LINKS", what)
+			return nil, errorf(ErrFormat, e.Path, "is listed in MANIFEST, but neither in the %s nor in LINKS", files.what)
 		}
 		member.Path, member.Hash = e.Path, e.Hash
 		members = append(members, member)
 	}
 	for _, own := range []string{ManifestName, LinksName} {
-		if _, ok := found[own]; ok {
-			held++
+		if _, ok := files.get(own); ok {
+			listed++
 		}
 	}
-	if held != len(found) {
-		return nil, errUnlisted(m, found, what)
+	if listed != files.len {
+		return nil, errUnlisted(m, files)
 	}
 	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Path, b.Path) })
 	return members, nil
 }
 
 // errUnlisted names the first of the files that MANIFEST does not list.
-func errUnlisted(m *Manifest, found map[string]Member, what string) error {
+func errUnlisted(m *Manifest, files held) error {
 	var extra []string
-	for p := range found {
+	for p := range files.all {
 		if _, ok := m.Lookup(p); !ok && p != ManifestName && p != LinksName {
 			extra = append(extra, p)
 		}
 	}
 	first := slices.Min(extra)
 	if len(extra) > 1 {
-		return errorf(ErrFormat, first, "and %d more in the %s are not listed in MANIFEST", len(extra)-1, what)
+		return errorf(ErrFormat, first, "and %d more in the %s are not listed in MANIFEST", len(extra)-1, files.what)
 	}
-	return errorf(ErrFormat, first, "is in the %s, but is not listed in MANIFEST", what)
+	return errorf(ErrFormat, first, "is in the %s, but is not listed in MANIFEST", files.what)
 }
 
 // findMember looks a path up in sorted members.

@@ -45,6 +45,7 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 		return nil, errorf(ErrFormat, ManifestName, "begins with a byte order mark")
 	}
 	m := newManifest(bytes.Clone(raw))
+	m.entries = make([]Entry, 0, min(bytes.Count(raw, []byte("\n"))+1, MaxMembers))
 	var paths Paths
 	for _, own := range []string{ManifestName, LinksName} { // so that "manifest" is refused
 		if err := paths.Add(own); err != nil {

@@ -55,10 +55,23 @@ func TestRanges(t *testing.T) {
 				off, n int64
 				short  bool
 			}{
-				{0, -1, false}, {0, 0, false}, {0, 1, false}, {5, 10, false}, {70_001, 20_000, false},
-				{size - 1, 1, false}, {size - 1, -1, false}, {size, 0, false}, {size, -1, false}, {0, size, false},
-				{0, size + 1, true}, {size - 1, 2, true}, {size, 1, true}, {size + 1, 0, true}, {size + 1, -1, true},
-				{1 << 62, 1 << 62, true}, {5, 1<<63 - 1, true},
+				{0, -1, false},
+				{0, 0, false},
+				{0, 1, false},
+				{5, 10, false},
+				{70_001, 20_000, false},
+				{size - 1, 1, false},
+				{size - 1, -1, false},
+				{size, 0, false},
+				{size, -1, false},
+				{0, size, false},
+				{0, size + 1, true},
+				{size - 1, 2, true},
+				{size, 1, true},
+				{size + 1, 0, true},
+				{size + 1, -1, true},
+				{1 << 62, 1 << 62, true},
+				{5, 1<<63 - 1, true},
 			} {
 				r, err := src.OpenRange(t.Context(), "model/a", c.off, c.n)
 				if err != nil {

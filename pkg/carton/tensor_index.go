@@ -148,6 +148,7 @@ func parseTensor(t tomlTable) Tensor {
 	if tensor.File != "" {
 		if err := CheckPath(tensor.Path()); err != nil {
 			t.faults.add(SeverityError, ErrInsecurePath, "%sfile: %v", t.at, err)
+			tensor.File = ""
 		}
 	}
 	return tensor

@@ -99,6 +99,7 @@ func (t tomlTable) shape() Shape {
 		case int64:
 			if v < 0 {
 				t.errorf("shape", "dimension %d: got %d, want 0 or more", i+1, v)
+				continue
 			}
 			s.Dims = append(s.Dims, Dim{Size: v})
 			fixed = append(fixed, v)

@@ -21,10 +21,10 @@ func decodeTOML(name string, b []byte, limit, items int) (map[string]any, error)
 		return nil, errorf(ErrFormat, name, "is not UTF-8")
 	}
 	if err := tomlguard.Check(b, MaxNesting); err != nil {
-		return nil, &Error{Path: name, Kind: ErrLimit, Err: err}
+		return nil, errorf(ErrLimit, name, "%v", err)
 	}
 	if err := tomlguard.CheckItems(b, items); err != nil {
-		return nil, &Error{Path: name, Kind: ErrLimit, Err: err}
+		return nil, errorf(ErrLimit, name, "%v", err)
 	}
 	var table map[string]any
 	if _, err := toml.Decode(string(b), &table); err != nil {

@@ -124,15 +124,15 @@ func (t tomlTable) array(key string) (list []any, ok bool) {
 	}
 }
 
-// texts returns the array of strings at key; ok is false where there is none,
-// or one of something else.
+// texts returns the strings of the array at key; ok is false where there is no
+// array.
 func (t tomlTable) texts(key string) (list []string, ok bool) {
 	values, ok := t.array(key)
 	for i, v := range values {
 		s, isText := v.(string)
 		if !isText {
 			t.errorf(key, "value %d: got %s, want a string", i+1, describe(v))
-			ok = false
+			continue
 		}
 		list = append(list, s)
 	}

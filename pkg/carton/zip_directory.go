@@ -132,8 +132,8 @@ func parseZipEntry(h []byte, name string, extra []byte) (*zipEntry, error) {
 	return e, e.checkType(le16(h[4:])>>8, le32(h[38:]))
 }
 
-// checkFlags refuses what a carton can't be: encrypted, of another compression
-// method, patched, or with a name whose encoding is a guess.
+// checkFlags refuses what a carton can't be: encrypted, patched, or of another
+// compression method.
 func (e *zipEntry) checkFlags() error {
 	switch {
 	case e.flags&zipFlagEncrypted != 0:
@@ -144,8 +144,6 @@ func (e *zipEntry) checkFlags() error {
 		return errorf(ErrFormat, e.name, "has compression method %d, want %d (stored), %d (deflate) or %d (zstd)", e.method, zipStored, zipDeflate, zipZstd)
 	case e.method == zipStored && e.size != e.packed:
 		return errorf(ErrFormat, e.name, "is stored, but its sizes are %d and %d", e.packed, e.size)
-	case e.flags&zipFlagUTF8 == 0 && !isASCII(e.name):
-		return errorf(ErrFormat, e.name, "is not ASCII and lacks the UTF-8 flag")
 	}
 	return nil
 }
@@ -239,6 +237,13 @@ func checkZipExtents(entries []*zipEntry, directory int64) error {
 		return errorf(ErrFormat, "", "%d bytes lie before the central directory, which is empty", directory)
 	}
 	return nil
+}
+
+// unmarked reports whether other readers may know the entry by another name: it
+// is UTF-8, and does not say so. Info-ZIP writes such names. Here they are what
+// their bytes say, as MANIFEST must list them.
+func (e *zipEntry) unmarked() bool {
+	return e.flags&zipFlagUTF8 == 0 && !isASCII(e.name)
 }
 
 func isASCII(s string) bool {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -18,6 +19,7 @@ type Reader struct {
 
 	mu       sync.Mutex // guards what follows
 	members  []Member   // sorted; symlinks as they are found until resolved
+	linked   bool       // there are symlinks
 	resolved bool       // symlinks have their target's size and place
 }
 
@@ -39,7 +41,7 @@ func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 			return nil, err
 		}
 	}
-	if _, err := z.Members(context.Background()); err != nil {
+	if err := z.resolve(context.Background()); err != nil {
 		return nil, err
 	}
 	return z, nil
@@ -71,6 +73,7 @@ func newReader(r io.ReaderAt, size int64) (*Reader, []*zipEntry, error) {
 	for _, e := range entries {
 		if !e.folder {
 			z.index[e.name] = e
+			z.linked = z.linked || e.link
 		}
 	}
 	if err := z.readLists(); err != nil {
@@ -100,19 +103,24 @@ func (z *Reader) readLists() error {
 			return err
 		}
 	}
-	found := make(map[string]Member, len(z.index))
-	for name, e := range z.index {
-		m := Member{Size: e.size, Place: PlaceStored}
-		if e.method != zipStored {
-			m.Place = PlaceCompressed
-		}
-		if e.link {
-			m.Target, m.Size = unreadTarget, -1
-		}
-		found[name] = m
-	}
-	z.members, err = matchMembers(z.manifest, z.links, found, "zip")
+	z.members, err = matchMembers(z.manifest, z.links, held{what: "zip", len: len(z.index), get: z.held, all: maps.Keys(z.index)})
 	return err
+}
+
+// held returns what the zip says of a member.
+func (z *Reader) held(path string) (Member, bool) {
+	e, ok := z.index[path]
+	if !ok {
+		return Member{}, false
+	}
+	m := Member{Size: e.size, Place: PlaceStored}
+	if e.method != zipStored {
+		m.Place = PlaceCompressed
+	}
+	if e.link {
+		m.Target, m.Size = unreadTarget, -1
+	}
+	return m, true
 }
 
 // readOwn reads MANIFEST or LINKS: nothing but a CRC vouches for them. It
@@ -156,6 +164,18 @@ func (z *Reader) Manifest() *Manifest { return z.manifest }
 // Links implements [Source].
 func (z *Reader) Links() *Links { return z.links }
 
+// warnings gives [Check] what only the zip can tell.
+func (z *Reader) warnings() []Finding {
+	var found []Finding
+	for _, name := range sortedKeys(z.index) {
+		if z.index[name].unmarked() {
+			found = append(found, Finding{Path: name, Err: errorf(ErrFormat, name,
+				"name is not ASCII, and the zip does not mark it as UTF-8: other readers see another name")})
+		}
+	}
+	return found
+}
+
 // Members implements [Source].
 func (z *Reader) Members(ctx context.Context) ([]Member, error) {
 	z.mu.Lock()
@@ -168,7 +188,7 @@ func (z *Reader) Members(ctx context.Context) ([]Member, error) {
 
 // resolve reads the targets of symlinks, once. z.mu is held.
 func (z *Reader) resolve(ctx context.Context) error {
-	if z.resolved {
+	if z.resolved || !z.linked {
 		return nil
 	}
 	members := slices.Clone(z.members)

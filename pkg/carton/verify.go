@@ -1,0 +1,190 @@
+package carton
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/carton-oci/carton-oci/pkg/progress"
+)
+
+// VerifyOptions change what [Verify] reads. The zero value reads every member
+// that the carton itself holds.
+type VerifyOptions struct {
+	// Links also reads members that only LINKS knows. The source must follow
+	// links: see [Resolve].
+	Links bool
+	// NoContent reads no member but carton.toml and tensor_data/index.toml. What
+	// opening the source has checked is all that is known of the others: that
+	// they are there, and their sizes.
+	NoContent bool
+	// Concurrency is how many members are read at once; 0 means 8.
+	Concurrency int
+	// Progress is told of every member that is read.
+	Progress progress.Func
+}
+
+// Report is what [Verify] found.
+type Report struct {
+	// ModelHash is the lower-case hex sha256 of MANIFEST.
+	ModelHash string
+	// Members counts the entries of MANIFEST.
+	Members int
+	// Bytes counts the content that was read, after decompression.
+	Bytes int64
+	// Findings is what is wrong: first what [Check] finds, then the content, by
+	// path.
+	Findings []Finding
+	// Unread lists the members whose content was not checked, sorted.
+	Unread []string
+}
+
+// OK reports whether no finding is an error. Members may still be Unread.
+func (r *Report) OK() bool {
+	for _, f := range r.Findings {
+		if f.Severity == SeverityError {
+			return false
+		}
+	}
+	return true
+}
+
+// Verify checks all of a carton: what [Check] checks, every member's content
+// against MANIFEST, and the strings of string tensors.
+//
+// What it finds is in the report; the error is for a source that can't be read.
+// Two members with one hash are read both, but a symlink is not read again.
+func Verify(ctx context.Context, src Source, opts VerifyOptions) (*Report, error) {
+	members, err := src.Members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{ModelHash: src.Manifest().ModelHash(), Members: len(members)}
+	if report.Findings, err = check(ctx, src, members); err != nil {
+		return nil, err
+	}
+	v := &verification{
+		transfer: transfer{src: src, concurrency: opts.Concurrency, progress: opts.Progress},
+		report:   report,
+		bad:      map[string]Finding{},
+	}
+	var read []Member
+	for _, m := range members {
+		switch {
+		case opts.NoContent, m.Place == PlaceLinked && !opts.Links:
+			report.Unread = append(report.Unread, m.Path)
+		case m.Target == "":
+			read = append(read, m)
+		}
+	}
+	if err := v.each(ctx, read, v.member); err != nil {
+		return nil, err
+	}
+	if err := v.strings(ctx, read); err != nil {
+		return nil, err
+	}
+	v.finish()
+	return report, nil
+}
+
+type verification struct {
+	transfer
+	report *Report
+
+	mu  sync.Mutex // guards bad and report.Bytes
+	bad map[string]Finding
+}
+
+// member reads one member to its end.
+func (v *verification) member(ctx context.Context, m Member, buf []byte) error {
+	c, err := v.copy(ctx, m, nowhere{}, buf)
+	v.mu.Lock()
+	v.report.Bytes += c.size
+	v.mu.Unlock()
+	if err != nil {
+		return v.note(ctx, m.Path, err)
+	}
+	return nil
+}
+
+// nowhere is where content goes that is only read to be verified.
+type nowhere struct{}
+
+func (nowhere) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
+
+// note makes a finding of what is the carton's fault, and returns any other
+// error.
+func (v *verification) note(ctx context.Context, path string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	f, ok := findingOf(path, err)
+	if !ok {
+		return err
+	}
+	if errors.Is(err, ErrLink) { // it was asked for
+		f = Finding{Severity: SeverityError, Path: path, Err: &Error{Kind: ErrLink, Err: err}}
+		var e *Error
+		if errors.As(err, &e) {
+			f.Err = e
+		}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.bad[path] = f
+	return nil
+}
+
+// strings counts the strings of string tensors whose files were right.
+func (v *verification) strings(ctx context.Context, read []Member) error {
+	b, err := readIndex(ctx, v.src)
+	if err != nil || len(read) == 0 {
+		return nil //nolint:nilerr // check has found it
+	}
+	index, f := parseIndex(b)
+	if f.first() != nil {
+		return nil
+	}
+	for _, t := range index.Tensors {
+		path := t.Path()
+		m, ok := findMember(read, path)
+		if t.DType != String || !ok || v.bad[path].Err != nil {
+			continue
+		}
+		if m.Size > MaxStringTensorBytes {
+			v.bad[path] = Finding{Path: path, Err: errorf(ErrLimit, path, "is %d bytes: strings were not counted", m.Size)}
+			continue
+		}
+		content, err := ReadMember(ctx, v.src, path, MaxStringTensorBytes)
+		if err != nil {
+			if err := v.note(ctx, path, err); err != nil {
+				return err
+			}
+			continue
+		}
+		n, err := countStrings(path, content)
+		if err == nil && n != t.Elements() {
+			err = errorf(ErrFormat, path, "holds %d strings, want %d: shape %v of tensor %s", n, t.Elements(), t.Shape, quoteShort(t.Name))
+		}
+		if err != nil {
+			if err := v.note(ctx, path, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// finish adds what is bad to the report, without repeating what check found in
+// the two members that it reads as well.
+func (v *verification) finish() {
+	found := map[string]bool{}
+	for _, f := range v.report.Findings {
+		found[f.Err.Error()] = true
+	}
+	for _, path := range sortedKeys(v.bad) {
+		if f := v.bad[path]; !found[f.Err.Error()] {
+			v.report.Findings = append(v.report.Findings, f)
+		}
+	}
+}
