@@ -219,9 +219,7 @@ func TestNothingIsSentAlong(t *testing.T) {
 // TestCertificates: one that is not trusted is final.
 func TestCertificates(t *testing.T) {
 	requests := 0
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests++ }))
-	s.Config.ErrorLog = quietLog()
-	s.StartTLS()
+	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests++ }))
 	defer s.Close()
 	u, _ := url.Parse(s.URL)
 	g := &Getter{Do: client(t, ClientOptions{Allow: []string{u.Host}}).Do, Policy: fast()}

@@ -271,8 +271,7 @@ func TestRetryAfter(t *testing.T) {
 func TestEveryRequestGoesToTheFirstURL(t *testing.T) {
 	data := content(100)
 	var given atomic.Int64
-	var s *server
-	s = serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" {
 			http.Redirect(w, r, fmt.Sprintf("/signed/%d", given.Add(1)), http.StatusTemporaryRedirect)
 			return

@@ -3,7 +3,6 @@ package httprange
 import (
 	"context"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -57,7 +56,6 @@ func serve(t *testing.T, handlers ...http.HandlerFunc) *server {
 		s.mu.Unlock()
 		h(w, r)
 	}))
-	s.Config.ErrorLog = quietLog()
 	s.Start()
 	t.Cleanup(s.Close)
 	return s
@@ -83,8 +81,6 @@ func read(t *testing.T, g *Getter, url string, off, n, size int64) ([]byte, erro
 	defer body.Close()
 	return io.ReadAll(body)
 }
-
-func quietLog() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // zeroTime is no time: a content without a date.
 var zeroTime time.Time

@@ -41,7 +41,7 @@ type Policy struct {
 	now    func() time.Time
 }
 
-// ErrRetryAfter: the server asks for a longer pause than Policy allows.
+// ErrRetryAfter means that the server asks for a longer pause than Policy allows.
 var ErrRetryAfter = errors.New("server asks for a longer pause than is allowed")
 
 func (p Policy) attempts() int             { return or(p.Attempts, 6) }

@@ -109,7 +109,7 @@ func TestStatusErrorShowsWhatIsForPeople(t *testing.T) {
 		{"", "?", "404 Not Found"},
 		{"text/plain", strings.Repeat("é", 100_000), "404 Not Found: " + strings.Repeat("é", 200) + "…"},
 	} {
-		resp := &http.Response{StatusCode: 404, Header: http.Header{"Content-Type": {c.kind}}, Body: io.NopCloser(strings.NewReader(c.body))}
+		resp := &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{"Content-Type": {c.kind}}, Body: io.NopCloser(strings.NewReader(c.body))}
 		if got := newStatusError(resp).Error(); got != c.want {
 			t.Errorf("%q: got %q, want %q", c.body, got, c.want)
 		}

@@ -145,8 +145,8 @@ func TestAnswers(t *testing.T) {
 		{"another size", partial(206, "bytes 10-19/101", data[10:20]), nil, []string{"bytes=10-19"}, "content has 101 bytes, want 100"},
 		{"another size of everything", noRanges(data[:50]), nil, []string{"bytes=10-19"}, "content has 50 bytes, want 100"},
 		{"416 and another size", partial(416, "bytes */5", nil), nil, []string{"bytes=10-19"}, "content has 5 bytes, want 100"},
-		{"nothing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, nil, []string{"bytes=10-19"}, "got status 204, want 200"},
-		{"a redirect to nowhere", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) }, nil, []string{"bytes=10-19"}, "got status 304, want 200"},
+		{"nothing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, nil, []string{"bytes=10-19"}, "got status 204, want 200"},
+		{"a redirect to nowhere", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }, nil, []string{"bytes=10-19"}, "got status 304, want 200"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.then == nil {

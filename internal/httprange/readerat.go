@@ -84,7 +84,7 @@ func (r *ReaderAt) openTail() error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
+	defer func() { _ = b.Close() }()
 	off := b.pos
 	data, err := io.ReadAll(io.LimitReader(b, tailBytes))
 	if err != nil {
@@ -116,8 +116,8 @@ func (r *ReaderAt) openHead() error {
 	}
 	_, err = io.Copy(io.Discard, b)
 	r.size, r.pin = b.size, b.pin
-	b.Close()
-	if err != nil && !(errors.Is(err, io.ErrUnexpectedEOF) && r.size == 0) {
+	_ = b.Close()
+	if err != nil && r.size != 0 { // of nothing there is no first byte
 		return err
 	}
 	r.tail.off = max(0, r.size-tailBytes)
@@ -221,7 +221,7 @@ func (r *ReaderAt) fetch(off, n int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer b.Close()
+	defer func() { _ = b.Close() }()
 	data := make([]byte, n)
 	_, err = io.ReadFull(b, data)
 	return data, err

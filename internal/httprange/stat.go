@@ -37,7 +37,7 @@ func (g *Getter) stat(ctx context.Context, n int64, newRequest NewRequest) (int6
 	if err != nil {
 		return -1, err
 	}
-	defer b.Close()
+	defer func() { _ = b.Close() }()
 	size := b.Size()
 	if n > 0 {
 		// One byte, so that the connection can be used again.

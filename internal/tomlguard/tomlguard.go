@@ -15,7 +15,7 @@ import (
 	"fmt"
 )
 
-// ErrNesting: a value lies deeper than allowed.
+// ErrNesting means that a value lies deeper than allowed.
 var ErrNesting = errors.New("nested too deeply")
 
 // Check returns an error wrapping ErrNesting, with the line, where a value of b

@@ -121,7 +121,7 @@ type remembering struct {
 
 func (r *remembering) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // an end is bare
+	if err != nil && err != io.EOF {
 		r.err = err
 	}
 	return n, err

@@ -147,7 +147,6 @@ func TestLinkEncodedReadGoesOn(t *testing.T) {
 		_, _ = w.Write(body[:len(body)/2])
 		panic(http.ErrAbortHandler)
 	})
-	s.Config.ErrorLog = quiet()
 	got, err := fetch(t.Context(), allowing(carton.LinkOptions{}, s), s.URL, 0, -1)
 	if err == nil {
 		t.Fatalf("got %d bytes of a content whose stated size changed", len(got))
@@ -163,7 +162,6 @@ func TestLinkEncodedReadGoesOn(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	})
-	s.Config.ErrorLog = quiet()
 	got, err = fetch(t.Context(), allowing(carton.LinkOptions{}, s), s.URL, 0, -1)
 	if err != nil || !bytes.Equal(got, data) || s.requests.Load() != 2 {
 		t.Errorf("got %d bytes, %v after %d requests", len(got), err, s.requests.Load())

@@ -106,7 +106,7 @@ func (f *LinkFetcher) Open(ctx context.Context, link Link, off, n int64) (io.Rea
 		}
 		// That was a range of the encoded bytes, which can't be decoded; or it lies
 		// past the end of what may be encoded bytes: a 416 does not say.
-		body.Close()
+		_ = body.Close()
 		if body, encoding, err = f.open(ctx, request, 0, -1); err != nil {
 			return nil, err
 		}
@@ -114,7 +114,7 @@ func (f *LinkFetcher) Open(ctx context.Context, link Link, off, n int64) (io.Rea
 	content := io.ReadCloser(body)
 	if encoding != "" {
 		if content, err = decodeContent(encoding, body); err != nil {
-			body.Close()
+			_ = body.Close()
 			return nil, err
 		}
 		return cut(f.limited(content, -1), off, n)
@@ -133,7 +133,7 @@ func (f *LinkFetcher) open(ctx context.Context, request httprange.NewRequest, of
 	}
 	encoding, err := contentEncoding(body.Header())
 	if err != nil {
-		body.Close()
+		_ = body.Close()
 		return nil, "", err
 	}
 	return body, encoding, nil
@@ -205,15 +205,13 @@ func linkError(err error) error {
 
 // cut gives n bytes of r from off; n < 0 means to the end.
 func cut(r io.ReadCloser, off, n int64) (io.ReadCloser, error) {
-	if off > 0 {
-		if _, err := io.CopyN(io.Discard, r, off); err != nil && err != io.EOF { //nolint:errorlint // bare from io.CopyN
-			r.Close()
-			return nil, err
-		} else if err != nil {
-			return ranged(r, r, 0, true), nil // the range begins past the content
-		}
-	}
-	if n < 0 {
+	switch skipped, err := io.CopyN(io.Discard, r, off); {
+	case err == io.EOF && skipped < off: //nolint:errorlint // bare from io.CopyN
+		return ranged(r, r, 0, true), nil // the range begins past the content
+	case err != nil:
+		_ = r.Close()
+		return nil, err
+	case n < 0:
 		return r, nil
 	}
 	return ranged(r, r, n, false), nil

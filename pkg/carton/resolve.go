@@ -174,7 +174,7 @@ func (s *resolved) follow(ctx context.Context, path string, off, n int64, verifi
 		return nil, fmt.Errorf("open %s: %w", quotePath(path), fs.ErrClosed)
 	}
 	if err := r.next(); err != nil {
-		r.Close()
+		_ = r.Close()
 		return nil, err
 	}
 	return r, nil

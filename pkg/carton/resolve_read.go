@@ -86,7 +86,7 @@ func (r *linkReader) Read(p []byte) (int, error) {
 		}
 		switch {
 		case err == nil:
-		case isEnd(err) && r.sum == nil, err == io.EOF: //nolint:errorlint // an end is bare
+		case isEnd(err) && r.sum == nil, err == io.EOF:
 			r.err = r.end(err)
 		default:
 			r.err = r.broke(err)
@@ -111,7 +111,7 @@ func (r *linkReader) deliver(p []byte) {
 
 // broke goes on at another URL, or returns the error to end with.
 func (r *linkReader) broke(err error) error {
-	r.body.Close()
+	_ = r.body.Close()
 	r.body = nil
 	if err := r.ctx.Err(); err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log"
 	"slices"
 	"strings"
 	"sync"
@@ -21,8 +20,6 @@ import (
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
-
-func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
 func sum(b []byte) string {
 	s := sha256.Sum256(b)

@@ -137,11 +137,11 @@ func (l *lexer) word() (string, error) {
 	l.buf = l.buf[:0]
 	for {
 		c, err := l.next()
-		if err != nil && !(errors.Is(err, io.EOF) && len(l.buf) > 0) {
-			return "", err
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, io.EOF) && len(l.buf) > 0:
 			return string(l.buf), nil
+		case err != nil:
+			return "", err
 		}
 		if strings.IndexByte(",]}:\"[{ \t\r\n", c) >= 0 {
 			l.read--

@@ -141,15 +141,15 @@ func (p *parser) object(member func(key string) error) error {
 	})
 }
 
-// numbers reads an array of at most most numbers.
-func (p *parser) numbers(most int) ([]int64, error) {
+// numbers reads an array of up to limit numbers.
+func (p *parser) numbers(limit int) ([]int64, error) {
 	if err := p.lex.want('['); err != nil {
 		return nil, err
 	}
 	n := []int64{}
 	err := p.list(']', func() error {
-		if len(n) == most {
-			return fmt.Errorf("more than %d numbers", most)
+		if len(n) == limit {
+			return fmt.Errorf("more than %d numbers", limit)
 		}
 		v, err := p.lex.number()
 		n = append(n, v)
