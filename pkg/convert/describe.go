@@ -161,7 +161,10 @@ func paramSize(n int64) string {
 	if unit == 1 {
 		return strconv.FormatInt(n, 10)
 	}
-	tenths := (n + unit/20) / (unit / 10)
+	tenths := n / (unit / 10)
+	if n%(unit/10) >= unit/20 {
+		tenths++
+	}
 	text := strconv.FormatInt(tenths/10, 10)
 	if tenths%10 != 0 {
 		text += "." + strconv.FormatInt(tenths%10, 10)

@@ -11,6 +11,7 @@
 // The mapping is numbered; this is mapping 1. An image manifest says so in the
 // annotation run.carton.mapping. What mapping 1 produces never changes, and
 // [Open] refuses a number that it does not know. docs/mapping.md describes it
-// for other implementations; its three tables are the tables in category.go,
-// mediatype.go and annotations.go, and a test compares them.
+// for other implementations; its tables are those in category.go (member to
+// layer, file name to category), annotations.go (carton.toml to annotations and
+// config), mediatype.go and describe.go, and a test compares them.
 package convert

@@ -203,6 +203,9 @@ func (s *Source) isRaw(p *place) bool { return p.layer >= 0 && s.layers[p.layer]
 
 // openBlob opens n bytes of a layer's blob as long as the source is open.
 func (s *Source) openBlob(ctx context.Context, layer int, off, n int64) (io.ReadCloser, error) {
+	if s.life.Err() != nil {
+		return nil, fs.ErrClosed
+	}
 	ctx, cancel := s.bind(ctx)
 	r, err := s.fetcher.OpenRange(ctx, s.manifest.Layers[layer], off, n)
 	if err != nil {

@@ -1,0 +1,437 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/opencontainers/go-digest"
+
+	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+// What went in comes out: MANIFEST to the byte, members, symlinks, content.
+func TestRoundTrip(t *testing.T) {
+	want := kinds()
+	wantMembers, err := want.Members(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, opts := range modes() {
+		t.Run(name, func(t *testing.T) {
+			s, desc, a := pushed(t, kinds(), opts)
+			got := opened(t, s, desc, OpenOptions{})
+			if !bytes.Equal(got.Manifest().Bytes(), want.Manifest().Bytes()) {
+				t.Error("MANIFEST differs")
+			}
+			if got.Regenerated() {
+				t.Error("says that MANIFEST was regenerated")
+			}
+			if got.Descriptor().Digest != a.Digest || !bytes.Equal(got.ManifestBytes(), a.Manifest) || len(got.ImageManifest().Layers) != len(a.Layers) {
+				t.Error("the image manifest differs")
+			}
+			members, err := got.Members(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(wantMembers, members, cmpopts.IgnoreFields(carton.Member{}, "Place", "Bundle")); diff != "" {
+				t.Error(diff)
+			}
+			for _, m := range append(members, carton.Member{Path: carton.ManifestName}) {
+				if content(t, got, m.Path) != content(t, want, m.Path) {
+					t.Errorf("%s: content differs", m.Path)
+				}
+			}
+			if _, err := carton.ReadInfo(t.Context(), got); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestPlacesOfMembers(t *testing.T) {
+	s, desc, _ := pushed(t, kinds(), Options{})
+	members, err := opened(t, s, desc, OpenOptions{}).Members(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundles := map[int]bool{}
+	for _, m := range members {
+		want := carton.PlaceBlob
+		if m.Size == 0 {
+			want = carton.PlaceBundled
+		}
+		if m.Place != want {
+			t.Errorf("%s: got %s, want %s", m.Path, m.Place, want)
+		}
+		if inBundle := m.Bundle != 0; inBundle != (m.Size == 0 && m.Target == "") {
+			t.Errorf("%s: got the bundle %d", m.Path, m.Bundle)
+		}
+		bundles[m.Bundle] = true
+	}
+	if len(bundles) != 3 { // none, that of weights, that of code
+		t.Errorf("got %d bundles, want 2", len(bundles)-1)
+	}
+}
+
+func TestOpeningTakesOneSmallRequest(t *testing.T) {
+	for name, most := range map[string]int64{"cnai": 2000, "cnai-draft": 4096} {
+		s, desc, _ := pushed(t, kinds(), modes()[name])
+		src := opened(t, s, desc, OpenOptions{})
+		if len(s.requests) != 1 || s.sent > most {
+			t.Errorf("%s: opening took %d requests and %d bytes: %v", name, len(s.requests), s.sent, s.requests)
+		}
+		s.reset()
+		if _, err := carton.ReadInfo(t.Context(), src); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.requests) != 1 || s.sent > most {
+			t.Errorf("%s: carton.toml took %d requests and %d bytes: %v", name, len(s.requests), s.sent, s.requests)
+		}
+		s.reset()
+		for range 2 {
+			if _, err := src.Members(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if bundles := map[string]int{"cnai": 1, "cnai-draft": 2}[name]; len(s.requests) != bundles || s.sent > 7000 { // of symlinks
+			t.Errorf("%s: listing took %d requests and %d bytes: %v", name, len(s.requests), s.sent, s.requests)
+		}
+	}
+}
+
+// manyFiles is a carton whose code is one bundle of n files.
+func manyFiles(n int) *cartontest.Source {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	files := map[string][]byte{}
+	for i := range n {
+		b := make([]byte, rnd.IntN(3000))
+		for j := range b {
+			b[j] = byte(rnd.Uint32() >> 3)
+		}
+		files[fmt.Sprintf("model/%d/%d.py", i%10, i)] = b
+	}
+	return cartontest.New(files, nil)
+}
+
+func TestABundleIsReadOnce(t *testing.T) {
+	for _, c := range []Compression{CompressNone, CompressZstd, CompressGzip} {
+		t.Run(string(c), func(t *testing.T) {
+			s, desc, a := pushed(t, manyFiles(200), Options{Compress: c})
+			src := opened(t, s, desc, OpenOptions{})
+			members, err := src.Members(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.reset()
+			for _, m := range members[1:] { // not carton.toml
+				content(t, src, m.Path)
+			}
+			if len(s.requests) != 1 || s.sent != a.Layers[2].Size {
+				t.Errorf("took %d requests and %d bytes, want 1 and %d", len(s.requests), s.sent, a.Layers[2].Size)
+			}
+		})
+	}
+}
+
+func TestABundleIsReadInAnyOrder(t *testing.T) {
+	for _, c := range []Compression{CompressNone, CompressZstd} {
+		want := manyFiles(100)
+		s, desc, _ := pushed(t, manyFiles(100), Options{Compress: c})
+		src := opened(t, s, desc, OpenOptions{})
+		members, _ := src.Members(t.Context())
+		rand.New(rand.NewPCG(5, 6)).Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+		for _, m := range members {
+			if content(t, src, m.Path) != content(t, want, m.Path) {
+				t.Errorf("%s: content differs", m.Path)
+			}
+		}
+	}
+}
+
+// What lies far ahead in an uncompressed tar is asked for, not read up to.
+func TestFarMembersAreAskedFor(t *testing.T) {
+	src := cartontest.New(map[string][]byte{"model/a.py": []byte("a"), "model/z.py": []byte("z")}, nil,
+		cartontest.WithContent("model/m.py", cartontest.Zeros(10<<20)))
+	s, desc, _ := pushed(t, src, Options{BundleBelow: 1 << 30})
+	got := opened(t, s, desc, OpenOptions{})
+	s.reset()
+	content(t, got, "model/a.py")
+	content(t, got, "model/z.py")
+	if len(s.requests) != 2 || s.sent > 10_000 {
+		t.Errorf("took %d requests and %d bytes, want 2 and little", len(s.requests), s.sent)
+	}
+}
+
+func TestRanges(t *testing.T) {
+	for _, mode := range []string{"cnai", "cnai layers=tar compress=none bundle-below=100", "cnai layers=tar compress=zstd bundle-below=100"} {
+		s, desc, _ := pushed(t, kinds(), modes()[mode])
+		src := opened(t, s, desc, OpenOptions{})
+		for _, path := range []string{"MANIFEST", "carton.toml", "model/weights-1.bin", "misc/image.png", "model/__init__.py", "model/chain.json", "model/snapshots/1/w.bin"} {
+			all := content(t, src, path)
+			size := int64(len(all))
+			for _, r := range [][2]int64{{0, -1}, {0, size}, {0, 0}, {size / 2, 2}, {size / 3, -1}, {size, -1}, {size, 0}, {size - 1, 5}, {size + 1, -1}, {size + 1, 1}, {0, size + 1}} {
+				if r[0] < 0 {
+					continue
+				}
+				want, short := rangeOf(all, r[0], r[1])
+				rc, err := src.OpenRange(t.Context(), path, r[0], r[1])
+				if err != nil {
+					t.Fatalf("%s %s %v: %v", mode, path, r, err)
+				}
+				got, err := io.ReadAll(iotest.OneByteReader(rc))
+				if string(got) != want || short != errors.Is(err, io.ErrUnexpectedEOF) || (!short && err != nil) {
+					t.Errorf("%s %s %v: got %d bytes, %v, want %d, short %v", mode, path, r, len(got), err, len(want), short)
+				}
+				rc.Close()
+			}
+		}
+		if _, err := src.OpenRange(t.Context(), "model/config.json", -1, 1); err == nil {
+			t.Errorf("%s: a negative offset is taken", mode)
+		}
+	}
+}
+
+func rangeOf(all string, off, n int64) (string, bool) {
+	size := int64(len(all))
+	switch {
+	case off > size:
+		return "", true
+	case n < 0:
+		return all[off:], false
+	case off+n > size:
+		return all[off:], true
+	}
+	return all[off : off+n], false
+}
+
+func TestRangesTakeTheirBytesAlone(t *testing.T) {
+	src := cartontest.New(nil, nil, cartontest.WithContent("model/w.bin", cartontest.Zeros(1<<20)))
+	for _, form := range []Form{FormRaw, FormTar} {
+		s, desc, _ := pushed(t, src, Options{Layers: form})
+		got := opened(t, s, desc, OpenOptions{})
+		s.reset()
+		r, err := got.OpenRange(t.Context(), "model/w.bin", 1000, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		if len(s.requests) != 1 || s.sent != 10 {
+			t.Errorf("%s: took %d requests and %d bytes, want 1 and 10", form, len(s.requests), s.sent)
+		}
+	}
+}
+
+func TestNoSuchMember(t *testing.T) {
+	s, desc, _ := pushed(t, kinds(), Options{})
+	src := opened(t, s, desc, OpenOptions{})
+	for _, path := range []string{"model", "model/", "LINKS", "", "model/none", ".bundles/code-1.tar"} {
+		if _, err := src.Open(t.Context(), path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q: got %v, want not exist", path, err)
+		}
+		if _, err := src.OpenRange(t.Context(), path, 0, 1); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q, a range: got %v, want not exist", path, err)
+		}
+	}
+}
+
+// A registry that sends other bytes is found out, wherever they are.
+func TestOtherBytesAreFoundOut(t *testing.T) {
+	for name, opts := range map[string]Options{
+		"raw": {}, "tar": {Layers: FormTar}, "bundled": {BundleBelow: 10_000}, "zstd": {BundleBelow: 10_000, Compress: CompressZstd},
+	} {
+		for at := range 7 {
+			s, desc, a := pushed(t, kinds(), opts)
+			for dgst, b := range s.blobs {
+				if dgst != desc.Digest && len(b) > 0 {
+					b[len(b)*at/7] ^= 1
+				}
+			}
+			if _, err := Open(t.Context(), s, desc, OpenOptions{}); !errors.Is(err, layout.ErrDigest) {
+				t.Fatalf("%s: got %v, want ErrDigest of MANIFEST", name, err)
+			}
+			// With MANIFEST as it was, the others are found out.
+			manifest := s.blobs[a.Layers[0].Digest]
+			manifest[len(manifest)*at/7] ^= 1
+			src, err := Open(t.Context(), s, desc, OpenOptions{})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for _, e := range src.Manifest().Entries() {
+				r, err := src.Open(t.Context(), e.Path)
+				if err == nil {
+					_, err = io.Copy(io.Discard, r)
+					r.Close()
+				}
+				// In a bundle every other member may be whole. In a layer of its own none
+				// is; the empty ones have no bytes that could be wrong.
+				alone := name == "raw" && !strings.Contains(e.Path, "__init__") && !strings.Contains(e.Path, "hidden") && !strings.Contains(e.Path, "latest")
+				if err == nil && alone {
+					t.Errorf("%s: %s: other bytes are believed", name, e.Path)
+				}
+				if err == nil {
+					if content(t, src, e.Path) != content(t, kinds(), e.Path) {
+						t.Errorf("%s: %s: wrong content is believed", name, e.Path)
+					}
+				}
+			}
+			src.Close()
+		}
+	}
+}
+
+func TestABrokenStreamIsNotKept(t *testing.T) {
+	broken := errors.New("broken")
+	s, desc, _ := pushed(t, manyFiles(100), Options{})
+	src := opened(t, s, desc, OpenOptions{})
+	members, _ := src.Members(t.Context())
+	fail := true
+	s.wrap = func(_ digest.Digest, r io.Reader) io.Reader {
+		if fail {
+			return cartontest.FailAfter(r, 9000, broken)
+		}
+		return r
+	}
+	failed := 0
+	for _, m := range members[1:] {
+		r, err := src.Open(t.Context(), m.Path)
+		if err == nil {
+			_, err = io.Copy(io.Discard, r)
+			r.Close()
+		}
+		if err != nil {
+			if !errors.Is(err, broken) || !strings.Contains(err.Error(), m.Path) {
+				t.Fatalf("got %v, want the broken connection and %s", err, m.Path)
+			}
+			failed++
+			fail = false
+			content(t, src, m.Path) // another attempt does better
+		}
+	}
+	if failed != 1 {
+		t.Errorf("failed %d times, want once", failed)
+	}
+}
+
+func TestContextsEndTheirOwnReadersOnly(t *testing.T) {
+	s, desc, _ := pushed(t, manyFiles(100), Options{})
+	src := opened(t, s, desc, OpenOptions{})
+	members, _ := src.Members(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := src.Open(ctx, members[1].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	cancel()
+	s.reset()
+	content(t, src, members[2].Path)
+	if len(s.requests) != 0 {
+		t.Error("a stream ended with the context of who opened it first")
+	}
+
+	ctx, cancel = context.WithCancel(t.Context())
+	r, err = src.Open(ctx, members[3].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := io.Copy(io.Discard, r); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want canceled", err)
+	}
+	r.Close()
+	content(t, src, members[4].Path)
+	if _, err := src.Open(ctx, members[4].Path); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want canceled", err)
+	}
+}
+
+func TestCloseEndsReaders(t *testing.T) {
+	for _, opts := range []Options{{}, {BundleBelow: 10_000}, {BundleBelow: 10_000, Compress: CompressGzip}} {
+		s, desc, _ := pushed(t, kinds(), opts)
+		src := opened(t, s, desc, OpenOptions{})
+		r, err := src.Open(t.Context(), "model/weights-1.bin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := src.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, r); err == nil {
+			t.Error("a reader outlives its source")
+		}
+		r.Close()
+		if _, err := src.Open(t.Context(), "model/config.json"); err == nil {
+			t.Error("a closed source opens members")
+		}
+		if err := src.Close(); err != nil {
+			t.Errorf("closed twice: %v", err)
+		}
+	}
+}
+
+func TestFewStreamsWait(t *testing.T) {
+	files := map[string][]byte{}
+	var want []string
+	for i := range 40 {
+		path := fmt.Sprintf("model/%02d.bin", i)
+		files[path] = []byte(path)
+		want = append(want, path)
+	}
+	s, desc, _ := pushed(t, cartontest.New(files, nil), Options{Layers: FormTar})
+	src := opened(t, s, desc, OpenOptions{})
+	for _, path := range want {
+		if got := content(t, src, path); got != path {
+			t.Errorf("%s: got %q", path, got)
+		}
+	}
+	if s.open > maxParked {
+		t.Errorf("%d bodies are open, want at most %d", s.open, maxParked)
+	}
+}
+
+func TestManyReadersAtOnce(t *testing.T) {
+	want := manyFiles(60)
+	for _, c := range []Compression{CompressNone, CompressZstd} {
+		s, desc, _ := pushed(t, manyFiles(60), Options{Compress: c})
+		src := opened(t, s, desc, OpenOptions{})
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				entries := slices.Clone(want.Manifest().Entries())
+				rand.New(rand.NewPCG(uint64(i), 1)).Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
+				for _, e := range entries {
+					r, err := src.Open(t.Context(), e.Path)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if _, err := io.Copy(io.Discard, r); err != nil {
+						t.Error(err)
+					}
+					r.Close()
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
