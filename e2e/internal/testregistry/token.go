@@ -87,7 +87,7 @@ func (s *tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(map[string]any{"token": token, "expires_in": 3600})
+	_ = json.NewEncoder(w).Encode(map[string]any{"token": token, "expires_in": 3600})
 }
 
 // grant returns what is granted of one scope, as repository:org/m:pull,push.
