@@ -82,13 +82,17 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 }
 
 // NewManifest makes the MANIFEST that lists the entries: bytewise order, one
-// path=hash a line, each ended by a newline. Entry.Line is ignored.
+// path=hash a line, each ended by a newline. Entry.Line is ignored. Entries that
+// [ParseManifest] would refuse are the same errors here.
 func NewManifest(entries []Entry) (*Manifest, error) {
 	sorted := slices.SortedFunc(slices.Values(entries), func(a, b Entry) int {
 		return strings.Compare(a.Path, b.Path)
 	})
 	var b bytes.Buffer
 	for _, e := range sorted {
+		if err := CheckPath(e.Path); err != nil { // a newline would forge a line
+			return nil, err
+		}
 		b.WriteString(e.Path + "=" + e.Hash + "\n")
 	}
 	return ParseManifest(b.Bytes())

@@ -161,7 +161,7 @@ func readZipEnd64(t *zipTail, at int, short zipEnd) (zipEnd, error) {
 	begin := at - zipEnd64Len
 	l := t.b[at:]
 	switch {
-	case le32(l[4:]) != 0 || le32(l[16:]) > 1:
+	case le32(l[4:]) != 0 || le32(l[16:]) != 1:
 		return short, errorf(ErrFormat, "", "is one disk of several")
 	case begin < 0 || le64(l[8:]) != uint64(t.off)+uint64(begin):
 		return short, errorf(ErrFormat, "", "zip64 locator points to %d, want the record just before it", le64(l[8:]))

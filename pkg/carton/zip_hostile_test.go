@@ -121,6 +121,7 @@ var brokenZips = []struct {
 	{"member on disk 1", carton.ErrFormat, "disk 1", edit(func(z *rawZip) { z.files[0].entry.disk = 1 })},
 	{"zip64 end record of disk 1", carton.ErrFormat, "disk", edit64(func(e *rawEnd) { e.disk, e.short = 1, false })},
 	{"zip64 locator of two disks", carton.ErrFormat, "disk", edit64(func(e *rawEnd) { e.disks = 2 })},
+	{"zip64 locator of no disk", carton.ErrFormat, "disk", edit64(func(e *rawEnd) { e.disks = 0 })},
 	{"zip64 locator that points elsewhere", carton.ErrFormat, "locator", edit64(func(e *rawEnd) { e.at64 = 8 })},
 	{"zip64 end record without its signature", carton.ErrFormat, "zip64 end record", edit64(func(e *rawEnd) { e.sig64++ })},
 	{"zip64 end record of another length", carton.ErrFormat, "zip64 end record", edit64(func(e *rawEnd) { e.size64 = 60 })},
