@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -79,4 +80,26 @@ func readGolden(t *testing.T, file string) map[string]string {
 		golden[name] = digests
 	}
 	return golden
+}
+
+// The digest of a real carton, written by the reference implementation.
+func TestGoldenDigestOfARealCarton(t *testing.T) {
+	src, err := carton.Open(testenv.Fixture(t, "carton/test.carton"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	s, desc, a := pushed(t, src, Options{})
+	const want = "sha256:579b45c0b9890cd43a173085c63e34ef513cc4e32561fac28b3a64a8be76e16d"
+	if a.Digest != want {
+		t.Errorf("got the image manifest %s, want %s", a.Digest, want)
+	}
+	const modelHash = "f1cae5143a92a44e3a7e1d9c32a0245065dfb6e0f1e91c18b5e44356d081dfb5"
+	if got := a.Layers[0].Digest.Encoded(); got != modelHash {
+		t.Errorf("the layer of MANIFEST: got %s, want %s", got, modelHash)
+	}
+	report, err := carton.Verify(t.Context(), opened(t, s, desc, OpenOptions{}), carton.VerifyOptions{})
+	if err != nil || report.ModelHash != modelHash {
+		t.Errorf("the artifact: got %+v, %v", report, err)
+	}
 }

@@ -121,7 +121,7 @@ func (p *planner) bundleFormat(c category) format {
 // final returns the regular member that m is or ends at, nil where there is
 // none.
 func (p *planner) final(m *carton.Member) *carton.Member {
-	for range carton.MaxSymlinks {
+	for range carton.MaxSymlinks + 1 {
 		if m == nil || m.Target == "" {
 			return m
 		}

@@ -43,6 +43,9 @@ func (t *tarCheck) check(ctx context.Context, r io.Reader, from, to int64) error
 	}
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(r, got); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
 		return err
 	}
 	if !bytes.Equal(got, want) {
