@@ -107,16 +107,20 @@ func (b *Body) room(n int) int {
 // end of its bytes.
 func (b *Body) broke(err error) {
 	last := b.current.last
+	aborted := b.current.dog.aborted()
 	b.drop()
-	if errors.Is(err, io.EOF) {
+	if err == io.EOF { //nolint:errorlint // a wrapped one is a broken connection
 		switch {
 		case b.end >= 0 && b.pos >= b.end:
 			return
+		case aborted != nil:
+			err = aborted
 		case last:
 			b.learnSize(b.pos) // only this end says where the content ends
 			return
+		default:
+			err = fmt.Errorf("response ended early, at byte %d: %w", b.pos, io.ErrUnexpectedEOF)
 		}
-		err = fmt.Errorf("response ended early, at byte %d: %w", b.pos, io.ErrUnexpectedEOF)
 	}
 	if err := b.again(err); err != nil {
 		b.err = b.fail(err)

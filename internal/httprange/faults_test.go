@@ -153,6 +153,7 @@ func TestTrickle(t *testing.T) {
 }
 
 func TestStalls(t *testing.T) {
+	t.Parallel()
 	data := content(100)
 	hang := func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	halfway := func(w http.ResponseWriter, r *http.Request) {
@@ -170,7 +171,7 @@ func TestStalls(t *testing.T) {
 		for i := 0; i < 100 && r.Context().Err() == nil; i++ {
 			_, _ = w.Write(data[i : i+1])
 			_ = http.NewResponseController(w).Flush()
-			time.Sleep(2 * time.Millisecond)
+			time.Sleep(6 * time.Millisecond)
 		}
 	}
 	for _, c := range []struct {
@@ -191,7 +192,7 @@ func TestStalls(t *testing.T) {
 			t.Parallel()
 			s := serve(t, c.handlers...)
 			g := s.getter()
-			g.Policy.Stall, g.Policy.MinRate, g.Policy.Attempts = 150*time.Millisecond, c.minRate, 3
+			g.Policy.Stall, g.Policy.MinRate, g.Policy.Attempts = 400*time.Millisecond, c.minRate, 3
 			got, err := read(t, g, s.URL, 0, -1, -1)
 			if !errors.Is(err, c.err) || c.err == nil && (err != nil || !bytes.Equal(got, data)) {
 				t.Errorf("got %d bytes, %v, want %v", len(got), err, c.err)
@@ -205,19 +206,20 @@ func TestStalls(t *testing.T) {
 
 // TestSlowCallerIsNoStall: only the server's time counts.
 func TestSlowCallerIsNoStall(t *testing.T) {
+	t.Parallel()
 	s := serve(t, whole(content(100_000)))
 	g := s.getter()
-	g.Policy.Stall, g.Policy.MinRate = 30*time.Millisecond, 1<<20
+	g.Policy.Stall, g.Policy.MinRate = 300*time.Millisecond, 1<<20
 	b, err := g.Open(t.Context(), get(s.URL), 0, -1, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	for range 3 {
+	for range 2 {
 		if _, err := io.ReadFull(b, make([]byte, 1000)); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(350 * time.Millisecond)
 	}
 	if _, err := io.Copy(io.Discard, b); err != nil || len(s.requests()) != 1 {
 		t.Errorf("got %v after %d requests", err, len(s.requests()))
@@ -314,6 +316,50 @@ func TestInterrupted(t *testing.T) {
 	}
 	if n := len(s.requests()); n != 1 {
 		t.Errorf("got %d requests, want 1", n)
+	}
+}
+
+// untilAborted is a body that ends in good order once its request is aborted.
+type untilAborted struct{ ctx context.Context }
+
+func (b untilAborted) Read([]byte) (int, error) {
+	<-b.ctx.Done()
+	return 0, io.EOF
+}
+
+func (untilAborted) Close() error { return nil }
+
+// TestEndOfAnAbortedResponse: a server that is told of the abort may still end
+// what it sends as if it were complete.
+func TestEndOfAnAbortedResponse(t *testing.T) {
+	t.Parallel()
+	for _, off := range []int64{0, 10} { // 10: in what is dropped
+		requests := 0
+		g := &Getter{Policy: fast(), Do: func(req *http.Request) (*http.Response, error) {
+			resp := &http.Response{StatusCode: http.StatusOK, ContentLength: -1, Header: http.Header{}, Body: untilAborted{req.Context()}}
+			if requests++; requests == 2 {
+				resp.Body = io.NopCloser(bytes.NewReader(content(100)))
+			}
+			return resp, nil
+		}}
+		g.Policy.Stall = 20 * time.Millisecond
+		got, err := read(t, g, "http://models.example/", off, -1, -1)
+		if err != nil || !bytes.Equal(got, content(100)[off:]) || requests != 2 {
+			t.Errorf("stalled, from %d: got %d bytes, %v after %d requests", off, len(got), err, requests)
+		}
+
+		requests = 2
+		g.Policy.Stall = time.Minute
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(20*time.Millisecond, cancel)
+		b, err := g.Open(ctx, get("http://models.example/"), off, -1, -1)
+		if err == nil {
+			_, err = io.ReadAll(b)
+			b.Close()
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("interrupted, from %d: got %v", off, err)
+		}
 	}
 }
 

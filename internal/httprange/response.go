@@ -61,7 +61,9 @@ func (b *Body) skip(left int64) error {
 		left -= int64(n)
 		switch {
 		case left == 0 || err == nil:
-		case errors.Is(err, io.EOF) && b.current.last:
+		case b.current.dog.aborted() != nil:
+			return b.current.dog.aborted()
+		case err == io.EOF && b.current.last: //nolint:errorlint // a wrapped one is a broken connection
 			b.learnSize(b.pos - left)
 			b.drop()
 			return nil
@@ -231,7 +233,7 @@ func (r *response) read(p []byte, m *meter) (int, error) {
 	if serr := r.dog.slow(n, waited); serr != nil && err == nil {
 		err = serr
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && err != io.EOF { //nolint:errorlint // the same
 		err = r.dog.explain(err)
 	}
 	return n, err
@@ -249,7 +251,7 @@ type limited struct {
 }
 
 func unexpected(err error) error {
-	if errors.Is(err, io.EOF) {
+	if err == io.EOF { //nolint:errorlint // the same
 		return io.ErrUnexpectedEOF
 	}
 	return err

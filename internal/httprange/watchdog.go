@@ -38,6 +38,15 @@ func (w *watchdog) end() {
 	w.cancel(nil)
 }
 
+// aborted returns why the request was aborted, nil if it was not. A server that
+// is told so may still end its response in good order, as if that were all.
+func (w *watchdog) aborted() error {
+	if err := w.ctx.Err(); err != nil {
+		return w.explain(err)
+	}
+	return nil
+}
+
 // explain says that err is the watchdog's doing where it is.
 func (w *watchdog) explain(err error) error {
 	if errors.Is(context.Cause(w.ctx), errSilent) {

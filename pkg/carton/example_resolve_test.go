@@ -8,6 +8,18 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
+func ExampleLinks_Marshal() {
+	l := carton.Links{URLs: map[string][]string{
+		"e550f6224a5133f597d823ab4590f369e0b20e3c6446488225fc6f7a372b9fe2": {"https://example.com/model.pt"},
+	}}
+	fmt.Printf("%s", l.Marshal())
+	// Output:
+	// version = 1
+	//
+	// [urls]
+	// e550f6224a5133f597d823ab4590f369e0b20e3c6446488225fc6f7a372b9fe2 = ["https://example.com/model.pt"]
+}
+
 // A thin carton reads like a whole one once its links are followed.
 func ExampleResolve() {
 	read := func(ctx context.Context, name, member string, w io.Writer) error {

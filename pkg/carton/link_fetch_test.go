@@ -260,6 +260,12 @@ func TestLinkRedirects(t *testing.T) {
 	}
 }
 
+func TestLinkRedirectLimitIsTheOneThatIsKept(t *testing.T) {
+	if carton.MaxLinkRedirects != httprange.MaxRedirects {
+		t.Errorf("got %d, want %d", carton.MaxLinkRedirects, httprange.MaxRedirects)
+	}
+}
+
 func TestLinkStatusAndRetry(t *testing.T) {
 	failures := 2
 	s := newHost(t, func(w http.ResponseWriter, r *http.Request) {
@@ -310,23 +316,24 @@ func TestLinkContentThatNeverEnds(t *testing.T) {
 }
 
 func TestLinkHostThatStalls(t *testing.T) {
-	s := newHost(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/drip" {
-			for r.Context().Err() == nil {
-				_, _ = w.Write([]byte{0})
-				_ = http.NewResponseController(w).Flush()
-				time.Sleep(5 * time.Millisecond)
+	silent := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	drip := func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			_, _ = w.Write([]byte{0})
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	for name, h := range map[string]http.HandlerFunc{"silent": silent, "a few bytes a second": drip} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newHost(t, h)
+			f := allowing(carton.LinkOptions{Stall: 400 * time.Millisecond, Attempts: 2}, s)
+			_, err := fetch(t.Context(), f, s.URL, 0, -1)
+			if !errors.Is(err, httprange.ErrStalled) || !errors.Is(err, carton.ErrLink) || s.requests.Load() != 2 {
+				t.Errorf("got %v after %d requests", err, s.requests.Load())
 			}
-		}
-		<-r.Context().Done()
-	})
-	f := allowing(carton.LinkOptions{Stall: 50 * time.Millisecond, Attempts: 2}, s)
-	for _, path := range []string{"/silent", "/drip"} {
-		before := s.requests.Load()
-		_, err := fetch(t.Context(), f, s.URL+path, 0, -1)
-		if !errors.Is(err, httprange.ErrStalled) || !errors.Is(err, carton.ErrLink) || s.requests.Load()-before != 2 {
-			t.Errorf("%s: got %v after %d requests", path, err, s.requests.Load()-before)
-		}
+		})
 	}
 }
 
