@@ -91,7 +91,7 @@ func (r *Registry) challenge(w http.ResponseWriter, repo, action string) {
 	if realm == "" {
 		realm = r.URL + "/token"
 	}
-	value := fmt.Sprintf(`Bearer realm="%s",service="registrytest"`, realm)
+	value := fmt.Sprintf(`Bearer realm=%q,service="registrytest"`, realm)
 	if repo != "" {
 		actions := "pull"
 		if action == "push" {

@@ -140,6 +140,9 @@ func (b *cutBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
+	if b.left == 0 && errors.Is(err, io.EOF) {
+		err = nil // the cut comes right behind the last byte
+	}
 	return n, err
 }
 

@@ -9,6 +9,8 @@
 package registrytest
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"io"
@@ -31,6 +33,9 @@ type Config struct {
 	TLS bool
 	// HTTP2 offers HTTP/2 over TLS.
 	HTTP2 bool
+	// ClientCAs, where it is set, wants a certificate of the client, signed by one
+	// of them.
+	ClientCAs *x509.CertPool
 	// Auth says who may do what.
 	Auth Auth
 	// Quirks are its deviations.
@@ -96,6 +101,9 @@ func (r *Registry) start(h http.Handler) *httptest.Server {
 	s := httptest.NewUnstartedServer(r.record(h))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // broken handshakes are part of the tests
 	s.EnableHTTP2 = r.conf.HTTP2
+	if r.conf.ClientCAs != nil {
+		s.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: r.conf.ClientCAs}
+	}
 	if r.conf.TLS {
 		s.StartTLS()
 	} else {

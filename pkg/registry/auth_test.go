@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -227,7 +228,7 @@ func TestErrorKinds(t *testing.T) {
 		{Error{Status: 400}, nil},
 		{Error{Status: 500}, nil},
 	} {
-		if got := tt.e.Unwrap(); got != tt.kind {
+		if got := tt.e.Unwrap(); !errors.Is(got, tt.kind) {
 			t.Errorf("%v is %v, want %v", &tt.e, got, tt.kind)
 		}
 	}

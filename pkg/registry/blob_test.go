@@ -2,10 +2,9 @@ package registry
 
 import (
 	"bytes"
-	"errors"
+	"context"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -128,57 +127,6 @@ func TestOpenRangeFails(t *testing.T) {
 	}
 }
 
-// TestRedirectDowngrade: what was asked by https does not come by http.
-func TestRedirectDowngrade(t *testing.T) {
-	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		t.Error("the redirect was followed")
-	}))
-	defer plain.Close()
-	reg := registrytest.New(t, registrytest.Config{TLS: true})
-	repo := dial(t, reg, "org/m", Options{CAFile: reg.CAFile(t)})
-	desc := reg.AddBlob("org/m", []byte("x"))
-	reg.Break(registrytest.Fault{Methods: "GET|HEAD", Path: blobs, Times: -1, Effect: registrytest.Answer(307, "", "Location", plain.URL)})
-	_, err := repo.OpenRange(t.Context(), desc, 0, -1)
-	checkError(t, err, ErrUnsafe, "from https to http", "")
-	_, err = repo.Stat(t.Context(), desc.Digest)
-	checkError(t, err, ErrUnsafe, "from https to http", "")
-}
-
-// TestRedirectLeaks: neither Basic nor Bearer credentials leave the origin, not
-// even for another port of the same host, and not on the way back either.
-func TestRedirectLeaks(t *testing.T) {
-	for _, bearer := range []bool{false, true} {
-		var reg *registrytest.Registry
-		seen := 0
-		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			seen++
-			if req.Header.Get("Authorization") != "" {
-				t.Errorf("bearer %v: another port was sent credentials", bearer)
-			}
-			http.Redirect(w, req, reg.URL+"/back", http.StatusTemporaryRedirect)
-		}))
-		reg = registrytest.New(t, registrytest.Config{Auth: registrytest.Auth{Users: map[string]string{"u": "p"}, Bearer: bearer}})
-		repo := dial(t, reg, "org/m", Options{Credential: static("u", "p")})
-		desc := reg.AddBlob("org/m", []byte("x"))
-		if _, err := repo.Stat(t.Context(), desc.Digest); err != nil { // the token is known from here
-			t.Fatal(err)
-		}
-		reg.Break(registrytest.Fault{Path: blobs, Times: -1, Effect: registrytest.Answer(307, "", "Location", other.URL+"/x")})
-		if _, err := repo.OpenRange(t.Context(), desc, 0, -1); !errors.Is(err, layout.ErrNotFound) {
-			t.Errorf("got %v, want what %s/back answers", err, reg.URL)
-		}
-		for _, rec := range reg.Requests() {
-			if rec.Path == "/back" && rec.Header.Get("Authorization") != "" {
-				t.Errorf("bearer %v: credentials came back after they had gone", bearer)
-			}
-		}
-		if seen == 0 {
-			t.Error("the redirect was not followed")
-		}
-		other.Close()
-	}
-}
-
 func TestStat(t *testing.T) {
 	b := random(1, 1000)
 	for name, tt := range map[string]struct {
@@ -195,7 +143,7 @@ func TestStat(t *testing.T) {
 		"503 five times":  {break_: &registrytest.Fault{Methods: "HEAD", Times: 5, Effect: registrytest.Answer(503, "")}, asks: 6},
 		"head without size": {break_: &registrytest.Fault{Methods: "HEAD", Effect: func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 			w.Header().Set("Transfer-Encoding", "chunked")
-			w.WriteHeader(200)
+			w.WriteHeader(http.StatusOK)
 		}}, asks: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -293,4 +241,42 @@ func TestPublicBlob(t *testing.T) {
 			t.Errorf("PublicBlob = %v, %v; want false", got, err)
 		}
 	})
+}
+
+// TestOpenRangeCancelled: a read ends with its context.
+func TestOpenRangeCancelled(t *testing.T) {
+	reg := registrytest.New(t, registrytest.Config{})
+	repo := dial(t, reg, "org/m", Options{})
+	desc := reg.AddBlob("org/m", random(1, 1<<20))
+	ctx, cancel := context.WithCancel(t.Context())
+	reg.Break(registrytest.Fault{Methods: "GET", Path: blobs, Times: -1, Effect: reg.StallOut(1000)})
+	rc, err := repo.OpenRange(ctx, desc, 0, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rc.Close()
+	time.AfterFunc(50*time.Millisecond, cancel)
+	_, err = io.Copy(io.Discard, rc)
+	checkError(t, err, context.Canceled, "canceled", "")
+}
+
+// TestStatPause: a pause that nobody wants to wait for is the answer itself.
+func TestStatPause(t *testing.T) {
+	reg := registrytest.New(t, registrytest.Config{})
+	repo := dial(t, reg, "org/m", Options{})
+	reg.Break(registrytest.Fault{Path: blobs, Times: -1, Effect: registrytest.Answer(429, `{"errors":[{"code":"TOOMANYREQUESTS","message":"pull rate limit"}]}`, "Retry-After", "86400")})
+	_, err := repo.Stat(t.Context(), testDigest)
+	checkError(t, err, nil, `429 Too Many Requests: "toomanyrequests: pull rate limit"`, "")
+	if got := reg.Count("", blobs); got != 2 { // HEAD, and GET for its words
+		t.Errorf("asked %d times, want twice", got)
+	}
+}
+
+// TestPublicBlobFails: what is no answer is an error.
+func TestPublicBlobFails(t *testing.T) {
+	reg := registrytest.New(t, registrytest.Config{})
+	repo := dial(t, reg, "org/m", Options{})
+	reg.Break(registrytest.Fault{Path: blobs, Times: -1, Effect: registrytest.Answer(302, "", "Location", "gopher://x")})
+	_, err := repo.PublicBlob(t.Context(), testDigest)
+	checkError(t, err, ErrUnsafe, "gopher", "")
 }

@@ -240,10 +240,10 @@ func (b *body) Close() error {
 	return src.Close()
 }
 
-// outcome returns what went wrong with the source, and whether every byte went
-// out.
-func (b *body) outcome() (own error, done bool) {
+// outcome reports whether every byte went out, and what went wrong with the
+// source.
+func (b *body) outcome() (done bool, own error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.own, b.done
+	return b.done, b.own
 }

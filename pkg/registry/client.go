@@ -71,13 +71,13 @@ func (c *Client) endpoint(host string) *endpoint {
 }
 
 // known returns the scheme as far as it is known, without asking.
-func (e *endpoint) known() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.scheme == "" {
+func (h *endpoint) known() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.scheme == "" {
 		return "https"
 	}
-	return e.scheme
+	return h.scheme
 }
 
 // reach returns the scheme that e speaks. Only of a loopback host that is not

@@ -2,24 +2,9 @@ package registry
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"io"
-	"log"
-	"math/big"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -178,225 +163,50 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// TestClientOptions: an embedder's client and its wrapper carry everything.
-func TestClientOptions(t *testing.T) {
-	reg := registrytest.New(t, registrytest.Config{TLS: true})
-	var base, wrapped atomic.Int32
-	pool := x509.NewCertPool()
-	pem, _ := os.ReadFile(reg.CAFile(t))
-	pool.AppendCertsFromPEM(pem)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
-	t.Cleanup(transport.CloseIdleConnections)
-	repo := dial(t, reg, "org/m", Options{
-		HTTPClient: &http.Client{Transport: counting{transport, &base}, Timeout: time.Minute},
-		Wrap:       func(rt http.RoundTripper) http.RoundTripper { return counting{rt, &wrapped} },
-		UserAgent:  "tester/1",
-	})
-	b := random(1, 1000)
-	if err := repo.Push(t.Context(), describeBytes(b), opener(b), nil); err != nil {
+// TestDockerHub: what people call docker.io has its API elsewhere.
+func TestDockerHub(t *testing.T) {
+	ref, err := ParseReference("docker.io/m:1")
+	if err != nil {
 		t.Fatal(err)
 	}
-	rc, err := repo.OpenRange(t.Context(), describeBytes(b), 0, -1)
-	if got := readAll(t, rc, err); !bytes.Equal(got, b) {
-		t.Error("the blob comes back different")
-	}
-	n := int32(len(reg.Requests()))
-	if n == 0 || base.Load() != n || wrapped.Load() != n {
-		t.Errorf("%d requests arrived, %d through the client, %d through the wrapper", n, base.Load(), wrapped.Load())
-	}
-	for _, rec := range reg.Requests() {
-		if got := rec.Header.Get("User-Agent"); got != "tester/1" {
-			t.Errorf("%s %s: User-Agent is %q", rec.Method, rec.Path, got)
-		}
-	}
-}
-
-type counting struct {
-	http.RoundTripper
-	n *atomic.Int32
-}
-
-func (c counting) RoundTrip(req *http.Request) (*http.Response, error) {
-	c.n.Add(1)
-	return c.RoundTripper.RoundTrip(req)
-}
-
-func TestClientOptionsRefused(t *testing.T) {
-	dir := t.TempDir()
-	junk := filepath.Join(dir, "junk.pem")
-	if err := os.WriteFile(junk, []byte("junk"), 0o600); err != nil {
+	repo, err := NewRepository(ref.Registry, ref.Repository, Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tt := range []struct {
-		opts Options
-		says string
-	}{
-		{Options{CAFile: filepath.Join(dir, "none")}, "no such file"},
-		{Options{CAFile: junk}, "want PEM"},
-		{Options{CertFile: junk}, "junk.pem"},
-		{Options{KeyFile: junk}, "no certificate file"},
-		{Options{CertFile: filepath.Join(dir, "none"), KeyFile: junk}, "no such file"},
+	if got, want := repo.BlobURL(testDigest), "https://registry-1.docker.io/v2/library/m/blobs/"+testDigest; got != want {
+		t.Errorf("BlobURL = %q, want %q", got, want)
+	}
+	if got := repo.Name(); got != "docker.io/library/m" {
+		t.Errorf("Name = %q", got)
+	}
+	for _, e := range []*Error{{Host: hubAPI, Status: 401}, {Host: "auth.docker.io", Status: 401, token: true}} {
+		checkError(t, repo.host.advise(e), ErrUnauthorized, "401", "carton-oci login docker.io")
+	}
+}
+
+// TestMetadataStalls: an answer that stops in the middle is asked for again.
+func TestMetadataStalls(t *testing.T) {
+	policy := quick
+	policy.Stall = 100 * time.Millisecond
+	for name, effect := range map[string]func(*registrytest.Registry) registrytest.Effect{
+		"headers": func(r *registrytest.Registry) registrytest.Effect { return r.Hang },
+		"body":    func(r *registrytest.Registry) registrytest.Effect { return r.StallOut(10) },
 	} {
-		_, err := NewClient(tt.opts)
-		checkError(t, err, nil, tt.says, "")
-	}
-	if _, err := NewRepository("ghcr.io", "Org/m", Options{}); err == nil {
-		t.Error("NewRepository accepted upper case")
-	}
-	if _, err := NewRepository("ghcr.io", "m", Options{CAFile: junk}); err == nil {
-		t.Error("NewRepository accepted a broken authority")
-	}
-}
-
-// TestClientCertificate: a registry that wants one gets it, and one that wants
-// it in vain is not taken for one without TLS.
-func TestClientCertificate(t *testing.T) {
-	certFile, pool := clientCertificate(t)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		w.Header().Set("Content-Length", "7")
-	}))
-	server.TLS = &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool, MinVersion: tls.VersionTLS12}
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	defer server.Close()
-	_, host, _ := strings.Cut(server.URL, "://")
-	try := func(opts Options) error {
-		opts.Insecure, opts.Policy = true, quick
-		opts.Policy.Attempts = 1
-		repo, err := NewRepository(host, "m", opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer repo.client.Close()
-		_, err = repo.Stat(t.Context(), testDigest)
-		return err
-	}
-	if err := try(Options{CertFile: certFile}); err != nil {
-		t.Error(err)
-	}
-	checkError(t, try(Options{}), nil, "certificate required", "")
-}
-
-func clientCertificate(t *testing.T) (file string, pool *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tmpl := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "client"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	b = append(b, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})...)
-	file = filepath.Join(t.TempDir(), "client.pem")
-	if err := os.WriteFile(file, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool = x509.NewCertPool()
-	pool.AddCert(cert)
-	return file, pool
-}
-
-// TestProxy: a registry that no name server knows is reached through a proxy,
-// and a proxy's refusal says so.
-func TestProxy(t *testing.T) {
-	reg := registrytest.New(t, registrytest.Config{})
-	desc := reg.AddBlob("org/m", []byte("x"))
-	status := 0
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if status != 0 {
-			w.WriteHeader(status)
-			return
-		}
-		target, _ := url.Parse(reg.URL + req.URL.RequestURI())
-		out := req.Clone(req.Context())
-		out.URL, out.RequestURI, out.Host = target, "", target.Host
-		resp, err := http.DefaultTransport.RoundTrip(out)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer resp.Body.Close()
-		for k, v := range resp.Header {
-			w.Header()[k] = v
-		}
-		w.WriteHeader(resp.StatusCode)
-		_, _ = io.Copy(w, resp.Body)
-	}))
-	defer proxy.Close()
-	address, _ := url.Parse(proxy.URL)
-	transport := &http.Transport{Proxy: http.ProxyURL(address)}
-	defer transport.CloseIdleConnections()
-	c, err := NewClient(Options{PlainHTTP: true, HTTPClient: &http.Client{Transport: transport}, Policy: quick})
-	if err != nil {
-		t.Fatal(err)
-	}
-	repo, err := c.Repository("registry.invalid", "org/m")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rc, err := repo.OpenRange(t.Context(), desc, 0, -1)
-	if got := readAll(t, rc, err); string(got) != "x" {
-		t.Errorf("got %q", got)
-	}
-	status = http.StatusProxyAuthRequired
-	_, err = repo.OpenRange(t.Context(), desc, 0, -1)
-	checkError(t, err, nil, "407 Proxy Authentication Required", "HTTPS_PROXY")
-}
-
-// TestTransportsUseEnvironment: this package's own transports ask the
-// environment for a proxy.
-func TestTransportsUseEnvironment(t *testing.T) {
-	meta, blob, err := Options{}.transports()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, rt := range []http.RoundTripper{meta, blob} {
-		tr := rt.(*http.Transport)
-		if tr.Proxy == nil {
-			t.Error("a transport knows no proxy")
-		}
-		if tr.TLSClientConfig.InsecureSkipVerify {
-			t.Error("certificates are not verified")
-		}
-	}
-	if blob.(*http.Transport).ResponseHeaderTimeout != 0 {
-		t.Error("a registry that takes its time to finish an upload is cut off")
-	}
-}
-
-// TestCertificateHints: what is wrong with a certificate or a name is said, and
-// does not pass.
-func TestCertificateHints(t *testing.T) {
-	for _, tt := range []struct {
-		err  error
-		hint string
-	}{
-		{&tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired, Cert: &x509.Certificate{}}}, "out of date"},
-		{&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "x"}}, "another host's"},
-		{&net.DNSError{Err: "no such host", Name: "ghcr.oi", IsNotFound: true}, "check the registry's name"},
-	} {
-		err := (&endpoint{host: "ghcr.io"}).requestError(&url.Error{Op: "Get", URL: "https://ghcr.io/?secret", Err: tt.err})
-		checkError(t, err, tt.err, "ghcr.io: ", tt.hint)
-		if strings.Contains(err.Error(), "secret") {
-			t.Errorf("%v shows the query", err)
-		}
-		if transient(t.Context(), err, true) {
-			t.Errorf("%v is taken for transient", err)
-		}
+		t.Run(name, func(t *testing.T) {
+			policy := policy
+			reg := registrytest.New(t, registrytest.Config{})
+			desc, content := imageManifest(t, describeBytes(nil))
+			reg.AddManifest("org/m", desc.MediaType, content, "1")
+			repo := dial(t, reg, "org/m", Options{Policy: policy})
+			reg.Break(registrytest.Fault{Methods: "GET", Path: manifests, Times: 2, Effect: effect(reg)})
+			if got, err := repo.FetchManifest(t.Context(), desc); err != nil || !bytes.Equal(got, content) {
+				t.Errorf("got %q, %v", got, err)
+			}
+			reg.Break(registrytest.Fault{Methods: "GET", Path: manifests, Times: -1, Effect: effect(reg)})
+			policy.Attempts = 2
+			repo = dial(t, reg, "org/m", Options{Policy: policy})
+			_, err := repo.FetchManifest(t.Context(), desc)
+			checkError(t, err, errStalled, "nothing moved for 100ms", "")
+		})
 	}
 }

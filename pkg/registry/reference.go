@@ -13,8 +13,9 @@ import (
 	"github.com/carton-oci/carton-oci/internal/hint"
 )
 
-// ErrReference: a string that is no reference to a registry. It is oras-go's,
-// so that code around either library tests for one error.
+// ErrReference is wrapped by the errors about strings that are no reference to
+// a registry. It is oras-go's, so that code around either library tests for one
+// error.
 var ErrReference = errdef.ErrInvalidReference
 
 // maxNameBytes is the longest host and repository together, with the slash

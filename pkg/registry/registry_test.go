@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -182,3 +185,33 @@ func TestPushAndPull(t *testing.T) {
 }
 
 var _ layout.Opener = (*source)(nil).open
+
+// opener opens bytes, and ends with err where there is one.
+func opener(b []byte, err ...error) layout.Opener {
+	return func(_ context.Context, off int64) (io.ReadCloser, error) {
+		r := io.Reader(bytes.NewReader(b[min(off, int64(len(b))):]))
+		if len(err) > 0 {
+			r = io.MultiReader(r, failing{err[0]})
+		}
+		return io.NopCloser(r), nil
+	}
+}
+
+// checkError wants one printable line of a kind, that says something and hints
+// at something.
+func checkError(t testing.TB, err, kind error, says, hints string) {
+	t.Helper()
+	switch {
+	case err == nil:
+		t.Fatal("got no error")
+	case kind != nil && !errors.Is(err, kind):
+		t.Errorf("got %v, want it to be %v", err, kind)
+	case !strings.Contains(err.Error(), says):
+		t.Errorf("got %q, want it to say %q", err, says)
+	case strings.ContainsAny(err.Error(), "\n\r\x1b"):
+		t.Errorf("%q is not one printable line", err)
+	}
+	if got := strings.Join(hint.Of(err), "|"); !strings.Contains(got, hints) {
+		t.Errorf("got the hint %q, want it to say %q", got, hints)
+	}
+}

@@ -63,7 +63,8 @@ func (r *Repository) location(resp *http.Response, asked *url.URL) (string, erro
 		loc.Host = asked.Host // as some registries leave out what they were asked with
 	}
 	if !sameHost(loc, asked) || loc.Scheme != "https" && loc.Scheme != "http" {
-		return "", unsafe("%s wants the upload to go on at %s", r.host.host, loc.Host)
+		return "", hint.With(unsafe("%s wants the upload to go on at %s", r.host.host, loc.Host),
+			"if that is the same registry, use the name that it goes by itself")
 	}
 	loc.User, loc.Fragment = nil, ""
 	return loc.String(), nil

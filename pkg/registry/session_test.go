@@ -2,7 +2,6 @@ package registry
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -121,44 +120,67 @@ func TestLocationPort(t *testing.T) {
 	}
 }
 
-// TestUploadRedirect: a body follows redirects within the registry only.
-func TestUploadRedirect(t *testing.T) {
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
-		t.Errorf("%s %s went to another host", req.Method, req.URL)
-	}))
-	defer elsewhere.Close()
-	for name, tt := range map[string]struct {
-		status int
-		to     string
-		says   string
+func TestSameHost(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want bool
 	}{
-		"another host":    {307, elsewhere.URL, "another host"},
-		"becomes a GET":   {302, "/v2/", "GET of PUT"},
-		"another scheme":  {308, "ftp://127.0.0.1/", "ftp"},
-		"becomes a GET 2": {303, elsewhere.URL, "GET of PUT"},
+		{"https://h/x", "https://h:443/y", true},
+		{"http://h/x", "http://h:80/y", true},
+		{"https://h/x", "https://H/y", true},
+		{"https://[::1]/x", "https://[::1]:443/y", true},
+		{"https://h/x", "http://h/x", false},
+		{"https://h/x", "https://h:444/x", false},
+		{"https://h/x", "https://x.h/x", false},
+		{"https://h/x", "https://h.x/x", false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			reg := registrytest.New(t, registrytest.Config{})
-			repo := dial(t, reg, "org/m", Options{})
-			reg.Break(put(registrytest.Answer(tt.status, "", "Location", tt.to)))
-			err := repo.Push(t.Context(), describeBytes([]byte("x")), opener([]byte("x")), nil)
-			checkError(t, err, ErrUnsafe, tt.says, "")
-			if got := reg.Count("PUT", ""); got != 1 {
-				t.Errorf("got %d PUTs, want 1: this does not pass", got)
-			}
-		})
-	}
-	t.Run("within", func(t *testing.T) {
-		reg := registrytest.New(t, registrytest.Config{})
-		repo := dial(t, reg, "org/m", Options{})
-		reg.Break(put(func(w http.ResponseWriter, req *http.Request, _ http.Handler) {
-			http.Redirect(w, req, req.URL.String()+"&again=1", http.StatusTemporaryRedirect)
-		}))
-		b := random(1, 1<<20)
-		if err := repo.Push(t.Context(), describeBytes(b), opener(b), nil); err != nil {
-			t.Fatal(err)
+		a, _ := url.Parse(tt.a)
+		b, _ := url.Parse(tt.b)
+		if got := sameHost(a, b); got != tt.want {
+			t.Errorf("sameHost(%s, %s) = %v, want %v", a, b, got, tt.want)
 		}
-	})
+	}
+}
+
+// TestHosts: what a host is known for counts for its names, and no others.
+func TestHosts(t *testing.T) {
+	for host, resumes := range map[string]bool{
+		"123.dkr.ecr.eu-west-1.amazonaws.com": false,
+		"public.ecr.aws":                      false,
+		"europe-docker.pkg.dev":               false,
+		"gcr.io":                              false,
+		"eu.gcr.io":                           false,
+		"notgcr.io":                           true,
+		"ghcr.io":                             true,
+		"quay.io":                             true,
+		"localhost:5000":                      true,
+		"":                                    true,
+	} {
+		if got := hostOf(host).resumes; got != resumes {
+			t.Errorf("hostOf(%q).resumes = %v, want %v", host, got, resumes)
+		}
+	}
+	for _, b := range behaviours {
+		if b.source == "" {
+			t.Errorf("%s: nothing says why", b.host)
+		}
+	}
+}
+
+// TestHostThatCannotResume: its status is not asked for.
+func TestHostThatCannotResume(t *testing.T) {
+	reg := registrytest.New(t, registrytest.Config{})
+	defer func(old []behaviour) { behaviours = old }(behaviours)
+	behaviours = append([]behaviour{{reg.Host, false, "a test"}}, behaviours...)
+	repo := dial(t, reg, "org/m", Options{})
+	reg.Break(put(registrytest.CutIn(1 << 20)))
+	b := random(1, 4<<20)
+	if err := repo.Push(t.Context(), describeBytes(b), opener(b), nil); err != nil {
+		t.Fatal(err)
+	}
+	if posts, gets := reg.Count("POST", uploads), reg.Count("GET", uploads); posts != 2 || gets != 0 {
+		t.Errorf("got %d sessions and %d questions, want 2 and none", posts, gets)
+	}
 }
 
 func TestMount(t *testing.T) {
@@ -224,6 +246,29 @@ func TestMount(t *testing.T) {
 			if ok, err := repo.Mount(ctx, reg.AddBlob("other/m", b), here(reg)); ok || err != nil {
 				t.Errorf("%d: Mount = %v, %v; want false and no error", status, ok, err)
 			}
+		}
+	})
+	t.Run("no token for both", func(t *testing.T) {
+		reg := registrytest.New(t, registrytest.Config{Auth: registrytest.Auth{Users: twoUsers, Bearer: true}})
+		repo := dial(t, reg, "org/m", Options{Credential: static("u", "p")})
+		reg.Break(registrytest.Fault{
+			Path: "/token", Times: -1, Effect: registrytest.Answer(403, `{"errors":[{"code":"DENIED"}]}`),
+			Match: func(req *http.Request) bool { return strings.Contains(req.URL.RawQuery, "other") },
+		})
+		desc := reg.AddBlob("other/m", b)
+		if ok, err := repo.Mount(ctx, desc, here(reg)); ok || err != nil {
+			t.Errorf("Mount = %v, %v; want false and no error", ok, err)
+		}
+		if err := repo.Push(ctx, desc, opener(b), nil); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("nobody there", func(t *testing.T) {
+		reg := registrytest.New(t, registrytest.Config{})
+		repo := dial(t, reg, "org/m", Options{})
+		reg.Break(registrytest.Fault{Methods: "POST", Times: -1, Effect: registrytest.LoseAnswer})
+		if ok, err := repo.Mount(ctx, reg.AddBlob("other/m", b), here(reg)); ok || err == nil {
+			t.Errorf("Mount = %v, %v; want an error", ok, err)
 		}
 	})
 	t.Run("nothing to ask", func(t *testing.T) {

@@ -172,7 +172,7 @@ func (u *upload) put(ctx context.Context) *fault {
 	dog.resume(desc.Size == u.off)
 	resp, err := u.repo.blob.Do(req)
 	dog.pause()
-	own, complete := bodies.end()
+	complete, own := bodies.end()
 	switch {
 	case own != nil:
 		if resp != nil {
@@ -246,17 +246,17 @@ func (b *bodies) next() *body {
 }
 
 // end closes the last body and says how it came out.
-func (b *bodies) end() (own error, complete bool) {
+func (b *bodies) end() (complete bool, own error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.last == nil {
-		return nil, false
+		return false, nil
 	}
 	_ = b.last.Close()
 	return b.last.outcome()
 }
 
 func (b *bodies) failed() bool {
-	own, _ := b.end()
+	_, own := b.end()
 	return own != nil
 }
