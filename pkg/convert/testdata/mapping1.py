@@ -1,0 +1,262 @@
+"""Mapping 1 as docs/mapping.md describes it, sharing nothing with the Go code.
+
+Reads a carton (a zip), prints the digest of the image manifest that it makes with
+the default options. Left out: names that need a PAX header, and more than 500
+layers.
+"""
+import hashlib
+import json
+import posixpath
+import stat
+import struct
+import sys
+import tarfile
+import tomllib
+import zipfile
+
+WEIGHTS = ".safetensors .pt .pth .pt2 .bin .onnx .gguf .ggml .h5 .keras .ot .wasm .ckpt .tflite .mlmodel .pdparams"
+NAMES = [
+    ("weight", (), (), WEIGHTS),
+    ("doc", (), ("readme", "license", "notice"),
+     ".md .rst .pdf .png .jpg .jpeg .gif .svg .webp .mp3 .mp4 .wav"),
+    ("code", (), (), ".py .pyi .ipynb .sh .c .cc .cpp .h .hpp .cu .cuh .rs .go .js .ts .java .lua .r .jl .whl .so .dll "
+     ".dylib .pyc .pyd .pyx .pxd .typed"),
+    ("weight.config", ("metadata", "record", "wheel", "installer", "requested"), (),
+     ".json .yaml .yml .toml .txt .cfg .ini .vocab .model .lock .tiktoken .jinja .proto .pbtxt .xml .csv .tsv"),
+]
+FORMATS = [
+    ("safetensors", ".safetensors"), ("gguf", ".gguf .ggml"), ("onnx", ".onnx"), ("pt2", ".pt2"),
+    ("pytorch", ".pt .pth .bin .ckpt .ot"), ("wasm", ".wasm"), ("keras", ".h5 .keras"), ("tflite", ".tflite"),
+    ("coreml", ".mlmodel"), ("paddle", ".pdparams"),
+]
+INFO = [
+    ("spec_version", "run.carton.spec-version", ()),
+    ("runner.runner_name", "run.carton.runner.name", ()),
+    ("runner.required_framework_version", "run.carton.runner.framework-version", ()),
+    ("runner.runner_compat_version", "run.carton.runner.compat-version", ()),
+    ("required_platforms", "run.carton.platforms", ()),
+    ("model_name", "org.opencontainers.image.title", ("name", "title")),
+    ("short_description", "org.opencontainers.image.description", ("description",)),
+    ("license", "org.opencontainers.image.licenses", ("licenses",)),
+    ("repository", "org.opencontainers.image.source", ("sourceURL",)),
+    ("homepage", "org.opencontainers.image.url", ("docURL",)),
+]
+PRECISIONS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "U8": "uint8"}
+CATEGORIES = ["weight.config", "weight", "code", "doc", "dataset"]
+BASE = "application/vnd.cnai.model."
+
+
+def lower(name):
+    return "".join(chr(ord(c) + 32) if "A" <= c <= "Z" else c for c in name)
+
+
+def by_name(path):
+    base = lower(posixpath.basename(path))
+    for category, names, prefixes, suffixes in NAMES:
+        if base in names or base.startswith(tuple(prefixes) or ("\0",)) or base.endswith(tuple(suffixes.split())):
+            return category, True
+    return "weight", False
+
+
+def category(path):
+    if path in ("MANIFEST", "carton.toml"):
+        return "weight.config"
+    if path.startswith("model/"):
+        return by_name(path)[0]
+    return "dataset" if path.startswith("tensor_data/") else "doc"
+
+
+def is_weight(path, size):
+    found, named = by_name(path)
+    return path.startswith("model/") and found == "weight" and (named or size >= 16 << 20)
+
+
+def sha256(data):
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def compact(value):
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def header(name, size=0, target="", folder=False):
+    prefix = ""
+    if len(name) > 100:
+        cut = name[:156].rstrip("/").rfind("/")
+        prefix, name = name[:cut], name[cut + 1:]
+    info = tarfile.TarInfo(name)
+    info.size, info.linkname, info.mtime = size, target, 315532800
+    info.type = tarfile.DIRTYPE if folder else tarfile.SYMTYPE if target else tarfile.REGTYPE
+    info.mode = 0o755 if folder else 0o777 if target else 0o644
+    b = bytearray(info.tobuf(tarfile.USTAR_FORMAT))
+    b[0:100] = name.encode().ljust(100, b"\0")
+    b[329:345] = b"0000000\0" * 2
+    b[345:500] = prefix.encode().ljust(155, b"\0")
+    b[148:156] = b" " * 8
+    b[148:156] = b"%06o\0 " % sum(b)
+    return bytes(b)
+
+
+def tar(files, links):
+    names = set(files) | set(links)
+    for path in list(names):
+        while "/" in path:
+            path = posixpath.dirname(path)
+            names.add(path + "/")
+    out = b""
+    for name in sorted(names, key=str.encode):
+        if name in files:
+            out += header(name, len(files[name])) + files[name] + bytes(-len(files[name]) % 512)
+        else:
+            out += header(name, target=links.get(name, ""), folder=name.endswith("/"))
+    return out + bytes(1024)
+
+
+def param_size(n):
+    unit, suffix = 1, ""
+    for s in "KMBT":
+        if n >= unit * 1000 - unit // 20:
+            unit, suffix = unit * 1000, s
+    tenths = (n * 10 + unit // 2) // unit
+    return "%d%s%s" % (tenths // 10, ".%d" % (tenths % 10) if tenths % 10 else "", suffix)
+
+
+def details(files):
+    formats, types, elements, seen = {}, {}, 0, set()
+    for path in sorted(files, key=str.encode):
+        fits = [f for f, s in FORMATS if lower(path).endswith(tuple(s.split())) and path.startswith("model/")]
+        if not fits or files[path] in seen:
+            continue
+        data = files[path]
+        seen.add(data)
+        formats[fits[0]] = formats.get(fits[0], 0) + len(data)
+        if fits[0] == "safetensors":
+            end = 8 + struct.unpack("<Q", data[:8])[0]
+            for name, t in json.loads(data[8:end]).items():
+                if name != "__metadata__":
+                    p, n = PRECISIONS[t["dtype"]], 1
+                    types[p] = types.get(p, 0) + t["data_offsets"][1] - t["data_offsets"][0]
+                    for d in t["shape"]:
+                        n *= d
+                    elements += n
+    order = lambda d: sorted(d, key=lambda k: (-d[k], k))
+    out = {}
+    if formats:
+        out["format"] = order(formats)[0]
+    if types:
+        out["paramSize"], out["precision"] = param_size(elements), ",".join(order(types))
+    return out
+
+
+class Artifact:
+    def __init__(self):
+        self.layers, self.diff_ids = [], []
+
+    def add(self, media, name, data, more):
+        keys = ("org.cnai.model.filepath", "org.cncf.model.filepath", "org.opencontainers.image.title")
+        annotations = dict(sorted({**dict.fromkeys(keys, name), **more}.items()))
+        self.layers.append({"mediaType": BASE + media, "digest": sha256(data), "size": len(data), "annotations": annotations})
+        self.diff_ids.append(sha256(data))
+
+    def raw(self, path, data, target=""):
+        meta = {"name": posixpath.basename(path), "mode": 420, "uid": 0, "gid": 0, "size": len(data),
+                "mtime": "1980-01-01T00:00:00Z", "typeflag": 48}
+        more = {"org.cnai.model.file.metadata+json": compact(meta)}
+        if target:
+            more["run.carton.symlink"] = target
+        self.add(category(path) + ".v1.raw", path, data, more)
+
+
+def members(name):
+    files, links, lines = {}, {}, {}
+    with zipfile.ZipFile(name) as z:
+        manifest = z.read("MANIFEST")
+        for number, line in enumerate(manifest.decode().splitlines(), 1):
+            path = line.rsplit("=", 1)[0]
+            lines[path] = number
+            data = z.read(path)
+            if stat.S_ISLNK(z.getinfo(path).external_attr >> 16):
+                links[path] = data.decode()
+            else:
+                files[path] = data
+    return manifest, files, links, lines
+
+
+def final(path, links):
+    while path in links:
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(path), links[path]))
+    return path
+
+
+def line_of(files):
+    others = [len(d) for p, d in files.items() if d and p != "carton.toml" and not is_weight(p, len(d))]
+    for line in (0, 4 << 10, 64 << 10, 1 << 20, 16 << 20):
+        if sum(n >= line for n in others) <= 64:
+            return line
+    return 1 << 63
+
+
+def listed(paths, files, lines):
+    items, last = [], None
+    for path in paths:
+        size = len(files[path])
+        items.append(str(size) if lines[path] - 1 == last else "%d:%d" % (lines[path], size))
+        last = lines[path]
+    return ",".join(items)
+
+
+def artifact(name):
+    manifest, files, links, lines = members(name)
+    line = line_of(files)
+    alone = {p for p, d in files.items() if d and (p == "carton.toml" or is_weight(p, len(d)) or len(d) >= line)}
+    a = Artifact()
+    a.raw("MANIFEST", manifest)
+    a.raw("carton.toml", files["carton.toml"])
+    for c in CATEGORIES:
+        own = sorted((p for p in files.keys() | links.keys() if category(p) == c and final(p, links) not in alone), key=str.encode)
+        bundles, size = [], 0
+        for path in (p for p in own if p in files):
+            if not bundles or size + len(files[path]) > 64 << 20:
+                bundles.append([])
+                size = 0
+            bundles[-1].append(path)
+            size += len(files[path])
+        for number, paths in enumerate(bundles, 1):
+            data = tar({p: files[p] for p in paths}, {})
+            a.add(c + ".v1.tar", ".bundles/%s-%d.tar" % (c, number), data, {"run.carton.members": listed(paths, files, lines)})
+        own = {p: links[p] for p in own if p in links}
+        if own:
+            a.add(c + ".v1.tar", ".bundles/%s-%d.tar" % (c, len(bundles) + 1), tar({}, own), {})
+    for path in sorted((p for p in files.keys() | links.keys() if final(p, links) in alone - {"carton.toml"}), key=str.encode):
+        a.raw(path, files[final(path, links)], links.get(path, ""))
+    return a, manifest, files
+
+
+def main(name):
+    a, manifest, files = artifact(name)
+    info = tomllib.loads(files["carton.toml"].decode())
+    annotations = {"run.carton.mapping": "1", "run.carton.model.hash": sha256(manifest)[7:]}
+    described = {}
+    for key, annotation, fields in INFO:
+        table, _, key = key.rpartition(".")
+        value = (info[table] if table else info).get(key)
+        if value:
+            annotations[annotation] = ",".join(value) if isinstance(value, list) else str(value)
+            described.update({f: [value] if f == "licenses" else value for f in fields})
+    order = ("name", "title", "description", "docURL", "sourceURL", "licenses")
+    config = compact({
+        "descriptor": {f: described[f] for f in order if f in described},
+        "config": details(files),
+        "modelfs": {"type": "layers", "diffIds": a.diff_ids},
+    }).encode()
+    print(sha256(compact({
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "artifactType": BASE + "manifest.v1+json",
+        "config": {"mediaType": BASE + "config.v1+json", "digest": sha256(config), "size": len(config)},
+        "layers": a.layers,
+        "annotations": dict(sorted(annotations.items())),
+    }).encode()))
+
+
+main(sys.argv[1])
