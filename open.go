@@ -2,7 +2,10 @@ package cartonoci
 
 import (
 	"context"
+	"io/fs"
+	"os"
 
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -48,6 +51,11 @@ func (c *client) resolve(ctx context.Context, loc Location) (*site, Location, oc
 		return nil, loc, ocispec.Descriptor{}, err
 	}
 	desc, err := s.store.Resolve(ctx, loc.Reference())
+	if err != nil && loc.Kind == KindRegistry {
+		if _, there := os.Stat(loc.String()); there == nil {
+			err = hint.With(err, "for the file or folder of that name write ./%s", loc)
+		}
+	}
 	return s, loc, desc, err
 }
 
@@ -74,7 +82,7 @@ func (c *client) open(ctx context.Context, loc Location, opts openOptions) (*ope
 	switch loc.Kind {
 	case KindPath:
 		o = &opened{loc: loc}
-		o.Source, err = carton.Open(loc.Path)
+		o.Source, err = openPath(loc.Path)
 	case KindURL:
 		o = &opened{loc: loc}
 		o.Source, err = c.openURL(ctx, loc.URL)
@@ -98,6 +106,16 @@ func (c *client) open(ctx context.Context, loc Location, opts openOptions) (*ope
 	}
 	o.Source = carton.Resolve(o.Source, follow)
 	return o, nil
+}
+
+// openPath opens a file or folder. Its error need not name the path, which the
+// caller knows.
+func openPath(name string) (carton.Source, error) {
+	src, err := carton.Open(name)
+	if e, ok := err.(*fs.PathError); ok && e.Path == name { //nolint:errorlint // what is around it has words of its own
+		err = e.Err
+	}
+	return src, err
 }
 
 func (c *client) openArtifact(ctx context.Context, loc Location, opts openOptions) (*opened, error) {

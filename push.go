@@ -12,6 +12,7 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // PushResult says what a push did. Its JSON is what `push --format json` prints.
@@ -166,10 +167,24 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 		err = p.send(ctx, art, result)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("push %s: %w", p.site.loc, err)
+		return nil, p.blame(err)
 	}
 	result.Seconds = seconds(start)
 	return result, nil
+}
+
+// blame says whose fault an error of a transfer is: the carton's, where it is
+// about a member, else the place's.
+func (p *push) blame(err error) error {
+	var member *carton.Error
+	if !errors.As(err, &member) {
+		return fmt.Errorf("push %s: %w", p.site.loc, err)
+	}
+	blamed := fmt.Errorf("push %s: %w", p.name, member)
+	for _, h := range hint.Of(err) {
+		blamed = hint.With(blamed, "%s", h)
+	}
+	return blamed
 }
 
 // check refuses a carton that would not load.
@@ -246,13 +261,12 @@ func (p *push) ask(ctx context.Context, result *PushResult) error {
 	for i := range result.Layers {
 		l := &result.Layers[i]
 		if status[l.Digest] == "" {
-			status[l.Digest] = "exists"
-			_, err := p.site.store.Stat(ctx, l.Digest)
-			if errors.Is(err, layout.ErrNotFound) {
-				status[l.Digest] = "missing"
-			} else if err != nil {
+			desc := ocispec.Descriptor{MediaType: l.MediaType, Digest: l.Digest, Size: l.Size}
+			there, err := layout.Has(ctx, p.site.store, desc)
+			if err != nil {
 				return err
 			}
+			status[l.Digest] = map[bool]string{true: string(layout.Exists), false: "missing"}[there]
 		}
 		l.Status = status[l.Digest]
 	}

@@ -15,6 +15,8 @@ import (
 const (
 	barEvery  = 100 * time.Millisecond // on a terminal
 	lineEvery = 5 * time.Second        // elsewhere
+
+	barWidth = 30 // columns, without the figures around it: room for a "^C" in 80
 )
 
 // display shows how far the transfers of one command are: one bar on a
@@ -72,7 +74,7 @@ func (d *display) lines(w io.Writer, verb string) func(last bool) {
 }
 
 func (d *display) bar(w io.Writer, verb string) func(last bool) {
-	p := mpb.New(mpb.WithOutput(w), mpb.WithAutoRefresh())
+	p := mpb.New(mpb.WithOutput(w), mpb.WithWidth(barWidth), mpb.WithAutoRefresh())
 	bar := p.AddBar(0,
 		mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(decor.Name(verb+" "), decor.CountersKiloByte("% .1f of % .1f")),

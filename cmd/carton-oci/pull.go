@@ -57,7 +57,8 @@ func runPull(c *cli.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	s.printPull(result, opts)
+	s.adviseAfterPull(result, opts, loc)
+	s.printPull(result)
 	return nil
 }
 
@@ -91,8 +92,7 @@ func pullOptions(c *cli.Context) (cartonoci.PullOptions, error) {
 	return o, nil
 }
 
-func (s *session) printPull(r *cartonoci.PullResult, opts cartonoci.PullOptions) {
-	s.adviseAfterPull(r, opts)
+func (s *session) printPull(r *cartonoci.PullResult) {
 	switch {
 	case s.json:
 		s.object(r)
@@ -116,7 +116,7 @@ func (s *session) printPull(r *cartonoci.PullResult, opts cartonoci.PullOptions)
 }
 
 // adviseAfterPull says what is not as one might expect.
-func (s *session) adviseAfterPull(r *cartonoci.PullResult, opts cartonoci.PullOptions) {
+func (s *session) adviseAfterPull(r *cartonoci.PullResult, opts cartonoci.PullOptions, from cartonoci.Location) {
 	if r.Regenerated {
 		s.warnf("the artifact holds no MANIFEST: the model hash is that of one made from its content, not its author's")
 	}
@@ -124,7 +124,7 @@ func (s *session) adviseAfterPull(r *cartonoci.PullResult, opts cartonoci.PullOp
 		s.warnf("the registry wants a token for what LINKS names; loaders of cartons send none")
 		s.hintf("make the repository public, or name a server that needs no token with --link-base")
 	}
-	if opts.Unpack == "" && !r.AlreadyHere && !r.Regenerated {
+	if opts.Unpack == "" && !r.AlreadyHere && !r.Regenerated && from.Kind != cartonoci.KindPath {
 		s.notef("the zip is laid out anew; the model hash is the same")
 	}
 }
