@@ -37,7 +37,7 @@ func wantArtifact(t *testing.T, path, tag string, a *layout.Artifact) {
 	if desc.Digest != a.Digest {
 		t.Errorf("%s is %s, want %s", tag, desc.Digest, a.Digest)
 	}
-	m, err := layout.ReadManifest(t.Context(), d, desc)
+	_, m, err := layout.ReadManifest(t.Context(), d, desc)
 	if err != nil {
 		t.Fatal(err)
 	}

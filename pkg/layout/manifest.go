@@ -52,28 +52,35 @@ func ParseManifest(b []byte) (*ocispec.Manifest, error) {
 	return &m, nil
 }
 
-// ReadManifest fetches the image manifest that desc describes and parses it. The
-// media type of desc and that of the body, where it states one, must be the
-// same.
-func ReadManifest(ctx context.Context, f Fetcher, desc ocispec.Descriptor) (*ocispec.Manifest, error) {
-	if err := checkManifestType(desc.MediaType); err != nil {
-		return nil, err
+// ReadManifest fetches the image manifest that desc describes and parses it. It
+// returns its bytes, of desc's digest, too. The media types of desc and of the
+// body, where both state one, must be the same; an index, by either, is refused
+// with the hint how to choose from it.
+func ReadManifest(ctx context.Context, f Fetcher, desc ocispec.Descriptor) ([]byte, *ocispec.Manifest, error) {
+	if desc.MediaType != "" {
+		if err := checkManifestType(desc.MediaType); err != nil {
+			return nil, nil, err
+		}
 	}
 	if desc.Size > MaxManifestBytes {
-		return nil, errorf(ErrLimit, "image manifest", "is %d bytes, want at most %d", desc.Size, MaxManifestBytes)
+		return nil, nil, errorf(ErrLimit, "image manifest", "is %d bytes, want at most %d", desc.Size, MaxManifestBytes)
 	}
 	b, err := f.FetchManifest(ctx, desc)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if err := checkContent(desc, b); err != nil {
+		return nil, nil, err
 	}
 	m, err := ParseManifest(b)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if m.MediaType != "" && m.MediaType != desc.MediaType {
-		return nil, errorf(ErrFormat, "image manifest", "says that its type is %s, came as %s", quote(m.MediaType), quote(desc.MediaType))
+	if m.MediaType != "" && desc.MediaType != "" && m.MediaType != desc.MediaType {
+		return nil, nil, errorf(ErrFormat, "image manifest", "says that its type is %s, came as %s",
+			quote(m.MediaType), quote(desc.MediaType))
 	}
-	return m, nil
+	return b, m, nil
 }
 
 // checkContent wants a manifest's bytes to be what its descriptor says.

@@ -282,26 +282,29 @@ func TestReadManifestComparesTypes(t *testing.T) {
 	docker := "application/vnd.docker.distribution.manifest.v2+json"
 	cases := []struct {
 		body, came string
-		size       int64
+		edit       func(*ocispec.Descriptor)
 		want       error
 		calls      int
 	}{
-		{good, ocispec.MediaTypeImageManifest, 0, nil, 1},
-		{replace(good, `"mediaType":"application/vnd.oci.image.manifest.v1+json",`, ``), ocispec.MediaTypeImageManifest, 0, nil, 1},
-		{good, docker, 0, layout.ErrFormat, 1},
-		{good, ocispec.MediaTypeImageIndex, 0, layout.ErrFormat, 0},
-		{good, "", 0, layout.ErrFormat, 0},
-		{good, ocispec.MediaTypeImageManifest, 512 << 20, layout.ErrLimit, 0},
-		{`{}`, ocispec.MediaTypeImageManifest, 0, layout.ErrFormat, 1},
+		{good, ocispec.MediaTypeImageManifest, nil, nil, 1},
+		{good, "", nil, nil, 1},
+		{replace(good, `"mediaType":"application/vnd.oci.image.manifest.v1+json",`, ``), ocispec.MediaTypeImageManifest, nil, nil, 1},
+		{good, docker, nil, layout.ErrFormat, 1},
+		{good, ocispec.MediaTypeImageIndex, nil, layout.ErrFormat, 0},
+		{good, "text/html", nil, layout.ErrFormat, 0},
+		{good, ocispec.MediaTypeImageManifest, func(d *ocispec.Descriptor) { d.Size = 512 << 20 }, layout.ErrLimit, 0},
+		{good, ocispec.MediaTypeImageManifest, func(d *ocispec.Descriptor) { d.Size++ }, layout.ErrDigest, 1},
+		{good, ocispec.MediaTypeImageManifest, func(d *ocispec.Descriptor) { d.Digest = "sha256:" + hexA }, layout.ErrDigest, 1},
+		{`{}`, ocispec.MediaTypeImageManifest, nil, layout.ErrFormat, 1},
 	}
 	for _, c := range cases {
 		f := &manifests{body: []byte(c.body)}
 		desc := descOf(c.came, f.body)
-		if c.size > 0 {
-			desc.Size = c.size
+		if c.edit != nil {
+			c.edit(&desc)
 		}
-		m, err := layout.ReadManifest(t.Context(), f, desc)
-		if !errors.Is(err, c.want) || (err == nil && m.ArtifactType != "t") || f.calls != c.calls {
+		b, m, err := layout.ReadManifest(t.Context(), f, desc)
+		if !errors.Is(err, c.want) || (err == nil && (m.ArtifactType != "t" || string(b) != c.body)) || f.calls != c.calls {
 			t.Errorf("%s came as %q: got %v after %d fetches, want %v after %d", c.body, c.came, err, f.calls, c.want, c.calls)
 		}
 	}

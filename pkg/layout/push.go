@@ -84,6 +84,27 @@ func Push(ctx context.Context, s Store, a *Artifact, opts PushOptions) (*PushRes
 	return p.result(a), nil
 }
 
+// Has reports whether a store holds a blob: by its digest, or by media type,
+// digest and size where the store knows content so ([FromTarget]). One of
+// another size is ErrDigest.
+func Has(ctx context.Context, s Store, desc ocispec.Descriptor) (bool, error) {
+	if byDescriptor, ok := s.(interface {
+		Has(ctx context.Context, desc ocispec.Descriptor) (bool, error)
+	}); ok {
+		return byDescriptor.Has(ctx, desc)
+	}
+	size, err := s.Stat(ctx, desc.Digest)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	case size != desc.Size:
+		return false, errorf(ErrDigest, string(desc.Digest), "is %d bytes in the store, want %d", size, desc.Size)
+	}
+	return true, nil
+}
+
 type pusher struct {
 	store  Store
 	opts   PushOptions
@@ -184,7 +205,7 @@ func (p *pusher) pushOne(ctx context.Context, l Layer) error {
 
 // bring gets a blob into the store in the cheapest way that works.
 func (p *pusher) bring(ctx context.Context, l Layer) (Status, error) {
-	there, err := p.exists(ctx, l)
+	there, err := Has(ctx, p.store, l.Descriptor)
 	if err != nil {
 		return "", err
 	}
@@ -201,26 +222,6 @@ func (p *pusher) bring(ctx context.Context, l Layer) (Status, error) {
 		}
 	}
 	return Uploaded, p.upload(ctx, l)
-}
-
-// exists asks for a blob by its digest, or by its descriptor where the store
-// knows content by that.
-func (p *pusher) exists(ctx context.Context, l Layer) (bool, error) {
-	if s, ok := p.store.(interface {
-		Has(ctx context.Context, desc ocispec.Descriptor) (bool, error)
-	}); ok {
-		return s.Has(ctx, l.Descriptor)
-	}
-	size, err := p.store.Stat(ctx, l.Digest)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return false, nil
-	case err != nil:
-		return false, err
-	case size != l.Size:
-		return false, errorf(ErrDigest, string(l.Digest), "is %d bytes in the store, want %d", size, l.Size)
-	}
-	return true, nil
 }
 
 // upload pushes a blob, and again where its source says that this may help.

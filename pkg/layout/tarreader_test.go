@@ -261,6 +261,8 @@ func TestRefusesWhatALayerMayNotHold(t *testing.T) {
 		{"empty PAX size", join(pax(record("size", "")), hello, end), "got the size"},
 		{"PAX record too long", join(block("x", 'x', 9, nil), body("99 a=bcd\n"), hello, end), "PAX record"},
 		{"PAX record too short", join(block("x", 'x', 9, nil), body("3 a=bcde\n"), hello, end), "PAX record"},
+		{"PAX record of no length", join(block("x", 'x', 9, nil), body("0 a=bcde\n"), hello, end), "PAX record"},
+		{"PAX record that ends in its length", join(block("x", 'x', 9, nil), body("2\n a=bcd\n"), hello, end), "PAX record"},
 		{"PAX record without a newline", join(block("x", 'x', 9, nil), body("9 a=bcdef"), hello, end), "PAX record"},
 		{"PAX record without =", join(block("x", 'x', 9, nil), body("9 abcdef\n"), hello, end), "PAX record"},
 		{"PAX record without a key", join(block("x", 'x', 9, nil), body("9 =bcdef\n"), hello, end), "PAX record"},
@@ -302,6 +304,28 @@ func TestRefusesWhatALayerMayNotHold(t *testing.T) {
 	huge := join(block("x", 'x', 1<<20+1, nil), make([]byte, 2<<20))
 	if _, err := readTar(bytes.NewReader(huge)); !errors.Is(err, layout.ErrLimit) {
 		t.Errorf("extended header of over 1 MiB: got %v, want ErrLimit", err)
+	}
+}
+
+// Writers that can't say a size in octal say the largest that they can, or none.
+func TestPAXSizeBesideAFullField(t *testing.T) {
+	for _, c := range []struct {
+		octal string
+		pax   int64
+		ok    bool
+	}{
+		{"77777777777\x00", 8 << 30, true},
+		{"77777777777\x00", 5 << 40, true},
+		{"77777777777\x00", 8<<30 - 1, true},
+		{"77777777777\x00", 8<<30 - 2, false},
+		{"00000000000\x00", 8 << 30, true},
+		{"77777777776\x00", 8 << 30, false},
+	} {
+		header := block("f", '0', 0, func(b []byte) { copy(b[124:], c.octal) })
+		h, err := layout.NewTarReader(bytes.NewReader(join(pax(record("size", fmt.Sprint(c.pax))), header))).Next()
+		if (err == nil) != c.ok || (c.ok && h.Size != c.pax) {
+			t.Errorf("%q beside %d: got %+v, %v", c.octal, c.pax, h, err)
+		}
 	}
 }
 
@@ -406,6 +430,15 @@ func TestScanLeavesOutLargeContentOnly(t *testing.T) {
 	}
 	if len(log) > 8 {
 		t.Errorf("asked for %d ranges of %d bytes, want at most 8", len(log), len(b))
+	}
+	// Behind a large member ranges begin small again.
+	entries = append(entries, layout.TarEntry{Path: "n", Size: 20 << 20}, layout.TarEntry{Path: "o", Size: 20 << 20})
+	b, log = tarBytes(t, entries), nil
+	if _, err := layout.ScanTar(t.Context(), int64(len(b)), rangeOf(b, &log)); err != nil {
+		t.Fatal(err)
+	}
+	if last := log[len(log)-2]; last[1] > 256<<10 {
+		t.Errorf("between two large members asked for %d bytes", last[1])
 	}
 }
 

@@ -92,9 +92,6 @@ func (s *scanReader) next() error {
 
 // skip moves on by n bytes: by reading what is near, else by a new range.
 func (s *scanReader) skip(n int64) error {
-	if n > s.size-s.off {
-		return truncated(s.size)
-	}
 	if n-s.left >= scanSkip {
 		s.close()
 		s.off += n

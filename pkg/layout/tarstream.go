@@ -124,9 +124,6 @@ func (s *tarStream) begin() error {
 	}
 	it := &s.items[s.next]
 	s.next++
-	if s.pos >= it.end() { // an offset in the end blocks
-		return nil
-	}
 	if s.pos < it.data {
 		header, err := it.headerBytes()
 		if err != nil {
@@ -135,7 +132,7 @@ func (s *tarStream) begin() error {
 		s.buf = header[s.pos-it.header:]
 	}
 	skip := max(0, s.pos-it.data)
-	s.zeros = it.end() - max(s.pos, it.data+it.Size)
+	s.zeros = it.end() - max(s.pos, it.data+it.Size) // below 0 for an offset in the end blocks
 	if it.folder || it.Target != "" || (skip > 0 && skip >= it.Size) {
 		return nil
 	}
