@@ -46,3 +46,7 @@ func ParseInfoLoosely(b []byte) *Info {
 	}
 	return &Info{}
 }
+
+// QuotePath returns a path as an error shows it: as it is where it is printable,
+// else quoted.
+func QuotePath(path string) string { return quotePath(path) }

@@ -182,7 +182,7 @@ func factsOf(ctx context.Context, src carton.Source, m carton.Member, c cache) (
 	r := &headerReader{ctx: ctx, src: src, path: m.Path, size: m.Size}
 	h, err := safetensors.ReadHeader(r)
 	if r.err != nil {
-		return nil, fmt.Errorf("read the header of %s: %w", m.Path, r.err)
+		return nil, fmt.Errorf("read the header of %s: %w", carton.QuotePath(m.Path), r.err)
 	}
 	facts = fileFacts{}
 	if err == nil && h.Size() == m.Size {

@@ -116,6 +116,19 @@ func TestChangedArtifacts(t *testing.T) {
 			change: func(_ *shelf, m *ocispec.Manifest) { m.Annotations[AnnotationMapping] = "2" },
 			kind:   carton.ErrVersion, text: `mapping "2", want 1`,
 		},
+		"Docker's image manifest": {
+			change: func(_ *shelf, m *ocispec.Manifest) {
+				m.MediaType = "application/vnd.docker.distribution.manifest.v2+json"
+			},
+			kind: layout.ErrFormat, text: "says that its type is application/vnd.docker",
+		},
+		"no media type": {
+			change: func(_ *shelf, m *ocispec.Manifest) { m.MediaType = "" },
+		},
+		"a path that turns text around": {
+			change: func(_ *shelf, m *ocispec.Manifest) { rename(layerOf(m, "model/main.py"), "model/\u202eyp.niam") },
+			kind:   carton.ErrFormat, text: `"model/\u202eyp.niam": is in the artifact`,
+		},
 		"no mapping": {
 			change: func(_ *shelf, m *ocispec.Manifest) { delete(m.Annotations, AnnotationMapping) },
 		},

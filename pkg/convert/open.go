@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
@@ -46,7 +45,7 @@ type Wrap struct {
 //
 // The source gives up its requests when it is closed; ctx is for Open alone.
 func Open(ctx context.Context, f layout.Fetcher, desc ocispec.Descriptor, opts OpenOptions) (*Source, error) {
-	raw, m, err := readImageManifest(ctx, f, desc)
+	raw, m, err := layout.ReadManifest(ctx, f, desc)
 	if err != nil {
 		return nil, err
 	}
@@ -87,39 +86,6 @@ func (s *Source) open(ctx context.Context) error {
 		return errNoInfo()
 	}
 	return s.locate()
-}
-
-// readImageManifest reads an image manifest. An index is an error that says what
-// to do.
-func readImageManifest(
-	ctx context.Context, f layout.Fetcher, desc ocispec.Descriptor,
-) ([]byte, *ocispec.Manifest, error) {
-	switch desc.MediaType {
-	case ocispec.MediaTypeImageIndex, "application/vnd.docker.distribution.manifest.list.v2+json":
-		return nil, nil, hint.With(
-			&layout.Error{Object: desc.Digest.String(), Kind: layout.ErrFormat, Msg: "is an index of several manifests, want one image manifest"},
-			"name one of the index's manifests by its digest")
-	case ocispec.MediaTypeImageManifest, "":
-	default:
-		return nil, nil, notModel("its media type is %.128q, want %s", desc.MediaType, ocispec.MediaTypeImageManifest)
-	}
-	if desc.Size > layout.MaxManifestBytes {
-		return nil, nil, &layout.Error{
-			Object: "image manifest", Kind: layout.ErrLimit,
-			Msg: fmt.Sprintf("is %d bytes, want at most %d", desc.Size, layout.MaxManifestBytes),
-		}
-	}
-	raw, err := f.FetchManifest(ctx, desc)
-	if err != nil {
-		return nil, nil, err
-	}
-	if got := digest.FromBytes(raw); got != desc.Digest {
-		return nil, nil, &layout.Error{
-			Object: "image manifest", Kind: layout.ErrDigest, Msg: fmt.Sprintf("got %s, want %s", got, desc.Digest),
-		}
-	}
-	m, err := layout.ParseManifest(raw)
-	return raw, m, err
 }
 
 // Types of artifacts and configs that are no models and that people try to

@@ -47,7 +47,7 @@ func newPlanner(members []carton.Member, opts Options) *planner {
 func (p *planner) layers() ([]planned, error) {
 	for i := range p.members {
 		if m := &p.members[i]; m.Target != "" && p.final(m) == nil {
-			return nil, fmt.Errorf("symlink %s: ends at no member", m.Path)
+			return nil, &carton.Error{Path: m.Path, Kind: carton.ErrFormat, Msg: "is a symlink that ends at no member"}
 		}
 	}
 	c, ok := chooseCut(p.members, p.opts.BundleBelow, func(c cut) int { return len(p.cut(c)) })

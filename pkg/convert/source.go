@@ -247,5 +247,5 @@ func memberError(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", name, err)
+	return fmt.Errorf("%s: %w", carton.QuotePath(name), err)
 }

@@ -3,8 +3,8 @@ package convert
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
+	"strings"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -70,7 +70,7 @@ func (t *tarCheck) checkEnd(ctx context.Context, r *stream) error {
 
 func (t *tarCheck) bytes(ctx context.Context, from, to int64) ([]byte, error) {
 	r, err := t.plan.Open(ctx, from, func(context.Context, string, int64) (io.ReadCloser, error) {
-		return nil, errors.New("content where a header belongs") // unreachable: plans put none there
+		return io.NopCloser(strings.NewReader("")), nil // of an empty member: there is no other content
 	})
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func planOf(m *carton.Manifest, list []sizedLine) (*layout.TarPlan, error) {
 			e.Path = byLine[it.line-1].Path
 		}
 		if n := len(entries); n > 0 && entries[n-1].Path >= e.Path {
-			return nil, listError("%s is not in the order of the tar", e.Path)
+			return nil, listError("%s is not in the order of the tar", carton.QuotePath(e.Path))
 		}
 		entries = append(entries, e)
 	}
