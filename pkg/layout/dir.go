@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -85,7 +86,8 @@ func (d *Dir) check() error {
 	return nil
 }
 
-// checkEmpty wants a folder that an image layout can be made in.
+// checkEmpty wants a folder that an image layout can be made in: an empty one,
+// or what a process left that was killed while it made one.
 func (d *Dir) checkEmpty() error {
 	f, err := os.Open(d.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,15 +97,25 @@ func (d *Dir) checkEmpty() error {
 		return fmt.Errorf("open image layout: %w", err)
 	}
 	defer f.Close()
-	names, err := f.Readdirnames(2)
+	names, err := f.Readdirnames(len(halfMade) + 1)
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):
 		return errorf(ErrFormat, d.path, "is a file, want a folder")
-	case len(names) == 0:
-		return nil
+	case err != nil && err != io.EOF:
+		return fmt.Errorf("open image layout: %w", err)
 	}
-	return hint.With(errorf(ErrFormat, d.path, "holds other files and is no image layout"),
-		"name a folder that is empty or does not exist yet")
+	for _, name := range names {
+		if !slices.Contains(halfMade, name) {
+			return hint.With(errorf(ErrFormat, d.path, "holds other files and is no image layout"),
+				"name a folder that is empty or does not exist yet")
+		}
+	}
+	return nil
+}
+
+// halfMade is what create makes before the file that makes a folder a layout.
+var halfMade = []string{
+	ocispec.ImageBlobsDir, ocispec.ImageIndexFile, ocispec.ImageIndexFile + ".partial", ocispec.ImageLayoutFile + ".partial",
 }
 
 // create makes what is missing of an image layout: the first push's part.

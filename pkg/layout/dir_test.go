@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -230,6 +231,36 @@ func TestDirManifestNeedsItsBlobs(t *testing.T) {
 	}
 }
 
+func ExampleCreateDir() {
+	tmp, err := os.MkdirTemp("", "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(tmp)
+	ctx := context.Background()
+	dir, err := layout.CreateDir(filepath.Join(tmp, "layout"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	config := []byte("{}")
+	a, err := layout.NewArtifact(layout.ArtifactSpec{
+		Config: layout.Layer{Descriptor: descOf("application/vnd.example.config.v1+json", config), Open: opens(config)},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := layout.Push(ctx, dir, a, layout.PushOptions{Tags: []string{"v1"}}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	desc, err := dir.Resolve(ctx, "v1") // skopeo inspect --raw oci:layout:v1
+	fmt.Println(desc.Digest == a.Digest, err)
+	// Output: true <nil>
+}
+
 func TestDirTags(t *testing.T) {
 	d, a := pushed(t, 1)
 	for _, tag := range []string{"v1", "1.0-rc_1", "_x", "registry.example:5000/team/model:v1", "a+b@c"} {
@@ -446,6 +477,22 @@ func TestDirWaitsForWhoeverPushesTheSameBlob(t *testing.T) {
 	if err != nil || !bytes.Equal(got, b) {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
+}
+
+// A process that was killed while it made the folder.
+func TestDirFinishesAHalfMadeLayout(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "layout")
+	writeTree(t, dir, map[string]string{
+		"blobs/sha256/x": "", "index.json": `{"schemaVersion":2,"manifests":[]}`, "oci-layout.partial": "{", "index.json.partial": "",
+	})
+	if _, err := layout.OpenDir(dir); !errors.Is(err, layout.ErrNotFound) {
+		t.Errorf("got %v, want ErrNotFound", err)
+	}
+	a := storetest.Artifact(t, 1)
+	if _, err := layout.Push(t.Context(), createDir(t, dir), a, layout.PushOptions{Tags: []string{"v1"}}); err != nil {
+		t.Fatal(err)
+	}
+	wantArtifact(t, dir, "v1", a)
 }
 
 // What a killed process left behind is in nobody's way.

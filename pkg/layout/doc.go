@@ -11,19 +11,21 @@
 // ([TarPlan]) have sorted entries, explicit folder entries, modes 0644 and 0755,
 // uid and gid 0, no user names, the modification time 1980-01-01T00:00:00Z, a
 // PAX record only where a name or a size forces it, and end with exactly two
-// zero blocks. Image manifests ([NewArtifact]) are JSON with the fields in the
-// order of the specification, map keys sorted, and no white space.
+// zero blocks. Compressed ones ([Compress]) come from one thread at one level.
+// Image manifests ([NewArtifact]) are JSON with the fields in the order of the
+// specification, map keys sorted, and no white space.
 //
 // Nothing foreign is guessed at. [ParseManifest] refuses duplicate or
 // differently cased keys, trailing data, manifests and layers side by side, and
 // digests other than sha256 in lower case. [TarReader] refuses everything but
-// files, folders and symlinks, and data behind the end.
+// files, folders and symlinks, and data behind the end; [Decompress] everything
+// but one gzip member or one zstd frame.
 //
 // A digest is checked where bytes arrive. [OpenBlob] returns io.EOF only when
 // size and digest were right; [Store] implementations complete no upload and
 // give no file its final name before that.
 //
-// The image manifest goes last: what a tag points to is always complete.
+// The image manifest goes last ([Push]): what a tag points to is always complete.
 //
 // Specifications:
 //   - https://github.com/opencontainers/image-spec/blob/v1.1.1/manifest.md

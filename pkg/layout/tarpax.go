@@ -5,8 +5,13 @@ import (
 	"strings"
 )
 
-// maxTarMeta is the longest extended header, in bytes; archive/tar's limit.
-const maxTarMeta = 1 << 20
+const (
+	// maxTarMeta is the longest extended header, in bytes; archive/tar's limit.
+	maxTarMeta = 1 << 20
+	// maxTarExtended is the most extended headers, global ones included, between
+	// two entries.
+	maxTarExtended = 16
+)
 
 // tarMeta collects what extended headers say about the entry that follows.
 type tarMeta struct {

@@ -85,7 +85,7 @@ func (t *TarReader) Read(b []byte) (int, error) {
 
 func (t *TarReader) next() (*TarHeader, error) {
 	meta := newTarMeta()
-	for {
+	for n := 0; ; n++ {
 		raw, err := t.header()
 		if err != nil {
 			if err == io.EOF && meta.seen() { //nolint:errorlint // header's own
@@ -100,6 +100,9 @@ func (t *TarReader) next() (*TarHeader, error) {
 		if !extended {
 			return t.entry(&meta, raw)
 		}
+		if n == maxTarExtended {
+			return nil, errorf(ErrLimit, "tar", "has more than %d extended headers in a row", maxTarExtended)
+		}
 	}
 }
 
@@ -109,9 +112,6 @@ func (t *TarReader) header() (*rawHeader, error) {
 		return nil, err
 	}
 	t.left, t.pad = 0, 0
-	if t.entries++; t.entries > MaxTarEntries {
-		return nil, errorf(ErrLimit, "tar", "has more than %d entries", MaxTarEntries)
-	}
 	var b [blockSize]byte
 	if err := t.full(b[:]); err != nil {
 		return nil, err
@@ -157,6 +157,9 @@ func (t *TarReader) extend(meta *tarMeta, raw *rawHeader) (bool, error) {
 
 // entry makes the header of a file, folder or symlink.
 func (t *TarReader) entry(meta *tarMeta, raw *rawHeader) (*TarHeader, error) {
+	if t.entries++; t.entries > MaxTarEntries {
+		return nil, errorf(ErrLimit, "tar", "has more than %d entries", MaxTarEntries)
+	}
 	if err := meta.apply(raw); err != nil {
 		return nil, err
 	}

@@ -353,6 +353,20 @@ func TestTooManyEntries(t *testing.T) {
 	}
 }
 
+func TestTooManyExtendedHeaders(t *testing.T) {
+	global := join(block("g", 'g', 16, nil), body(record("comment", "abcd")))
+	hello := join(block("hello", '0', 5, nil), body("hello"), end)
+	if _, err := readTar(bytes.NewReader(join(bytes.Repeat(global, 16), hello))); err != nil {
+		t.Errorf("16: %v", err)
+	}
+	if _, err := readTar(bytes.NewReader(join(bytes.Repeat(global, 17), hello))); !errors.Is(err, layout.ErrLimit) {
+		t.Errorf("17: got %v, want ErrLimit", err)
+	}
+	if _, err := layout.NewTarReader(&repeated{block: global}).Next(); !errors.Is(err, layout.ErrLimit) {
+		t.Errorf("without end: got %v, want ErrLimit", err)
+	}
+}
+
 func TestTarReaderPassesOnErrorsOfItsSource(t *testing.T) {
 	b := join(block("hello", '0', 5, nil), body("hello"), end)
 	broken := errors.New("connection reset")
