@@ -2,12 +2,14 @@ package tomlguard_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/tomlguard"
 )
 
 func TestCheckItemsCountsWhatCostsMemory(t *testing.T) {
+	long := strings.Repeat("n", 1100)
 	for name, c := range map[string]struct {
 		in   string
 		want int
@@ -21,6 +23,12 @@ func TestCheckItemsCountsWhatCostsMemory(t *testing.T) {
 		"inline tables":     {"a = [{b = 1}, {}]\n", 6},
 		"a string":          {"a = \"[=,{.\"\n", 1},
 		"a long string":     {"a = \"\"\"\n[=,\n{.\"\"\"\n", 1},
+		"three levels":      {"[a.b.c]\nd = 1\n", 4},
+		"a deep key":        {"a.b.c.d.e.f = 1\n", 8},
+		"a deep array":      {"a = [[[[[1]]]]]\n", 7},
+		"a long name":       {"[" + long + ".b]\nc = 1\n", 2 + 1 + 2*2},
+		"names around":      {long + " = {a = [" + long + "]}\n", 4 + 4*2},
+		"a long value":      {"a = \"" + long + "\"\nb = 1\n", 2},
 		"a comment":         {"a = 1 # [=,{.\nb = 2\n", 2},
 	} {
 		if err := tomlguard.CheckItems([]byte(c.in), c.want); err != nil {
