@@ -252,3 +252,34 @@ func TestWritersNeverMix(t *testing.T) {
 		t.Error("no writer got through")
 	}
 }
+
+// Many writers of one new name, none of which may replace it: one gets it, and
+// the others leave no trace.
+func TestOneWriterWins(t *testing.T) {
+	for range 20 {
+		dir := t.TempDir()
+		name := filepath.Join(dir, "m")
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var winners []string
+		for w := range 16 {
+			wg.Go(func() {
+				text := fmt.Sprint(w)
+				err := put(name, text, place.Options{})
+				switch {
+				case err == nil:
+					mu.Lock()
+					winners = append(winners, text)
+					mu.Unlock()
+				case !errors.Is(err, place.ErrBusy) && !errors.Is(err, place.ErrExist):
+					t.Errorf("got %v, want ErrBusy or ErrExist", err)
+				}
+			})
+		}
+		wg.Wait()
+		if len(winners) != 1 {
+			t.Fatalf("the winners are %q, want one", winners)
+		}
+		wantTree(t, dir, "m="+winners[0])
+	}
+}

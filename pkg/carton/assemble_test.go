@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -422,6 +423,66 @@ func TestAssembleStopsWhenToldTo(t *testing.T) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 	onlyFile(t, dir, "")
+}
+
+// deaf is a source whose readers don't hear that they are to stop.
+type deaf struct{ *cartontest.Source }
+
+func (d deaf) Open(ctx context.Context, path string) (io.ReadCloser, error) {
+	return d.Source.Open(context.WithoutCancel(ctx), path)
+}
+
+func TestAssembleStopsWhateverTheSourceDoes(t *testing.T) {
+	files := map[string][]byte{"model/big": make([]byte, 4<<20)}
+	for i := range 100 {
+		files[fmt.Sprint("model/", i)] = []byte{byte(i)}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	src := cartontest.New(files, nil)
+	dir := t.TempDir()
+	finished := map[string]bool{}
+	err := carton.Assemble(ctx, filepath.Join(dir, "m"), deaf{src}, carton.AssembleOptions{Concurrency: 1, Progress: func(e progress.Event) {
+		if e.State == progress.Moving {
+			cancel()
+		}
+		finished[e.Name] = e.State == progress.Finished
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	if diff := cmp.Diff(map[string]bool{"model/big": false}, finished); diff != "" {
+		t.Errorf("members that were begun, and whether they were finished (-want +got):\n%s", diff)
+	}
+	if got := src.Opened(); len(got) != 1 {
+		t.Errorf("%d members were opened, want 1", len(got))
+	}
+	onlyFile(t, dir, "")
+
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	src = cartontest.New(files, nil, cartontest.WithBundle(1, "model/1", "model/2"))
+	err = carton.Assemble(cancelled, filepath.Join(dir, "m"), deaf{src}, carton.AssembleOptions{})
+	if !errors.Is(err, context.Canceled) || src.Opened() != nil {
+		t.Errorf("cancelled before: got %v, and %q opened", err, src.Opened())
+	}
+}
+
+// A member that is longer than it should be, and then is right at the second
+// attempt, has not touched what lies behind it.
+func TestAssembleWritesNothingBeyondAMember(t *testing.T) {
+	files := map[string][]byte{"model/a": []byte("a"), "model/b": bytes.Repeat([]byte("b"), 300<<10)}
+	src := cartontest.New(files, nil, cartontest.WithOpen(func(path string, before int, r io.Reader) (io.Reader, error) {
+		if path == "model/a" && before == 0 {
+			return cartontest.FailAfter(bytes.NewReader(make([]byte, 400<<10)), 400<<10, &cartontest.Temporary{Text: "not now"}), nil
+		}
+		return r, nil
+	}))
+	name := filepath.Join(t.TempDir(), "m")
+	if err := carton.Assemble(t.Context(), name, src, carton.AssembleOptions{Concurrency: 1}); err == nil {
+		sameCarton(t, name, src)
+	} else if !errors.Is(err, carton.ErrChecksum) {
+		t.Errorf("got %v, want ErrChecksum, or none and the right bytes", err)
+	}
 }
 
 func TestAssembleReplacesOnlyWhenToldTo(t *testing.T) {

@@ -31,7 +31,7 @@ func TestThinCartonHoldsAllButWhatIsLinked(t *testing.T) {
 		"of a whole one": cartontest.New(files, symlinks),
 		// misc/pic is linked there, and stays so; of the rest nothing is read.
 		"of a thin one": cartontest.New(files, symlinks,
-			cartontest.WithLinks(linksFor("weight-2")), cartontest.WithPlace(carton.PlaceLinked, "misc/pic")),
+			cartontest.WithLinks(linksFor("weight-2")), cartontest.WithPlace(carton.PlaceLinked, "misc/pic", "carton.toml")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := []string{"carton.toml", "misc/pic", "model/link -> w1", "model/small", "tensor_data/w1.bin"}

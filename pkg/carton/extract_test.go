@@ -221,7 +221,8 @@ func TestExtractTriesAgain(t *testing.T) {
 	src := cartontest.New(map[string][]byte{"model/a": []byte("right")}, nil, cartontest.WithUnknownSize("model/a"),
 		cartontest.WithOpen(func(p string, before int, r io.Reader) (io.Reader, error) {
 			if p == "model/a" && before == 0 {
-				return cartontest.FailAfter(strings.NewReader("wrong and longer"), 16, &cartontest.Temporary{Text: "not now"}), nil
+				// Longer than what is buffered, so that it gets into the file.
+				return cartontest.FailAfter(bytes.NewReader(make([]byte, 1<<20)), 1<<20, &cartontest.Temporary{Text: "not now"}), nil
 			}
 			return r, nil
 		}))

@@ -48,6 +48,30 @@ func TestReplaceInSteps(t *testing.T) {
 	wantFile(t, dir, "m/f", "new")
 }
 
+// A process that waits between opening and locking may find that the file has
+// become an output meanwhile, and its name another file's.
+func TestLockOfAFileThatLostItsName(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		root, dir := newRoot(t)
+		o := &output{name: filepath.Join(dir, "m"), base: "m", parent: root}
+		writeFile(t, dir, "m.partial", "done")
+		f, err := o.openStale("m.partial")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if err := os.Rename(filepath.Join(dir, "m.partial"), filepath.Join(dir, "m")); err != nil {
+			t.Fatal(err)
+		}
+		if again {
+			writeFile(t, dir, "m.partial", "of a third process")
+		}
+		if ok, err := o.claim(f, "m.partial", false); ok || err != nil {
+			t.Errorf("name taken again %v: got %v, %v, want that the file is not used", again, ok, err)
+		}
+	}
+}
+
 func newRoot(t *testing.T) (*os.Root, string) {
 	t.Helper()
 	dir := t.TempDir()
