@@ -34,13 +34,13 @@ var (
 
 // Error says what is wrong with which part of a carton.
 type Error struct {
-	// Path is the member's path ("MANIFEST" and "LINKS" included), with a
-	// position behind a colon where there is one ("MANIFEST:12"); "" for the
-	// zip or folder as a whole.
+	// Path is the member's path, MANIFEST and LINKS included; "" for the zip or
+	// folder as a whole.
 	Path string
 	// Kind is one of the sentinels above, or fs.ErrNotExist.
 	Kind error
-	// Msg says what was found, and what was wanted: "got X, want Y".
+	// Msg says what was found and what was wanted, "got X, want Y", after the
+	// line where it was found, if any: "line 12: …".
 	Msg string
 	// Err is the cause, where another package found it.
 	Err error

@@ -31,8 +31,11 @@ const (
 	// stack of recursive parsers.
 	MaxNesting = 100
 	// MaxTOMLItems is the most keys, values and tables that carton.toml or
-	// index.toml may hold. One costs a parser up to some 500 bytes of memory.
-	MaxTOMLItems = 500_000
+	// index.toml may hold, deep ones counting more. One costs a parser up to a
+	// kilobyte.
+	MaxTOMLItems = 250_000
+	// MaxLinksItems is the same for LINKS: every member with two URLs.
+	MaxLinksItems = 3*MaxMembers + 1000
 	// MaxFolders is the most folders that member paths may name.
 	MaxFolders = 200_000
 	// MaxSymlinks is the longest chain of symlinks, as on Linux.

@@ -32,7 +32,7 @@ const linksVersion = 1
 // URL looks like is judged when it is followed. See
 // https://github.com/VivekPanyam/carton, docs/specification/format.md.
 func ParseLinks(b []byte) (*Links, error) {
-	doc, err := decodeTOML(LinksName, b, MaxLinksBytes, MaxTOMLItems)
+	doc, err := decodeTOML(LinksName, b, MaxLinksBytes, MaxLinksItems)
 	if err != nil {
 		return nil, err
 	}

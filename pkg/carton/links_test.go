@@ -81,7 +81,7 @@ func TestParseLinksRefuses(t *testing.T) {
 				fmt.Fprintf(&b, "%x=1\n", i)
 			}
 			return b.String()
-		}(), carton.ErrLimit, "line 500001: too many keys"},
+		}(), carton.ErrLimit, "line 601001: too many keys"},
 		{"too many bytes", "#" + strings.Repeat(" ", carton.MaxLinksBytes), carton.ErrLimit, "want at most"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -193,4 +193,4 @@ func countStrings(path string, b []byte) (int64, error) {
 
 // maxStrings is the most strings that are counted: an array costs a parser less
 // than tables do.
-const maxStrings = 8 * MaxTOMLItems
+const maxStrings = 4_000_000

@@ -23,14 +23,22 @@ type Reader struct {
 	resolved bool       // symlinks have their target's size and place
 }
 
-// NewReader reads the carton in the size bytes of r. It checks the zip's
-// structure to the last byte: end records, central directory, every local
-// header and data descriptor, names, and that they, MANIFEST and LINKS list the
-// same members. No content is read but that of MANIFEST, LINKS and symlinks.
+// NewReader reads the carton in the size bytes of r. No content is read but that
+// of MANIFEST, LINKS and symlinks; carton.toml is not looked at: see [ReadInfo]
+// and [Check].
+//
+// What is checked is the zip's structure, to the last byte. There is one end
+// record, with nothing behind it but its comment, and one central directory,
+// just before it. Members follow each other from byte 0 to the directory without
+// gap or overlap, folders among them if they are empty. Every local header says
+// what the directory says; sizes and CRC may be zero there if a data descriptor
+// follows the data and is true. Methods are 0, 8 and 93. Nothing is encrypted,
+// split over disks, a device, or hidden in a second name or a zip64 field that
+// nothing asks for. Names are as [Paths] wants them. The zip, MANIFEST and LINKS
+// list the same members, and symlinks end inside model/.
 //
 // A zip that breaks a rule is ErrFormat, ErrInsecurePath, ErrVersion,
-// ErrChecksum or ErrLimit. carton.toml is not looked at: see [ReadInfo] and
-// [Check].
+// ErrChecksum or ErrLimit.
 func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	z, entries, err := newReader(r, size)
 	if err != nil {

@@ -1,0 +1,93 @@
+package carton_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log"
+	"os"
+
+	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+)
+
+// exampleCarton stands for a carton on the disk.
+func exampleCarton() carton.Source {
+	return cartontest.New(map[string][]byte{
+		"model/model.pt":         []byte("weights"),
+		"tensor_data/index.toml": []byte("tensor = []\n"),
+	}, nil)
+}
+
+func ExampleOpen() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	name := dir + "/m.carton"
+	if err := carton.Assemble(ctx, name, exampleCarton(), carton.AssembleOptions{}); err != nil {
+		log.Fatal(err)
+	}
+
+	src, err := carton.Open(name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer src.Close()
+	members, err := src.Members(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("model hash", src.Manifest().ModelHash())
+	for _, m := range members {
+		fmt.Println(m.Path, m.Size, m.Place)
+	}
+	// Output:
+	// model hash 67f89fccc3ffa413c9b461b0786ee4197785b11c47fdc9a8f005d2a5fe255a0f
+	// carton.toml 197 stored
+	// model/model.pt 7 stored
+	// tensor_data/index.toml 12 stored
+}
+
+func ExampleReadInfo() {
+	info, err := carton.ReadInfo(context.Background(), exampleCarton())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(info.ModelName, "runs on", info.Runner.Name, info.Runner.RequiredFrameworkVersion)
+	// Output: test runs on torchscript *
+}
+
+func ExampleVerify() {
+	report, err := carton.Verify(context.Background(), exampleCarton(), carton.VerifyOptions{})
+	if err != nil {
+		log.Fatal(err) // it could not be read
+	}
+	for _, f := range report.Findings {
+		fmt.Println(f.Severity, f.Err)
+	}
+	fmt.Println(report.OK(), report.Members, "members")
+	// Output: true 3 members
+}
+
+func ExampleFS() {
+	fsys := carton.FS(exampleCarton())
+	weights, err := fs.ReadFile(fsys, "model/model.pt") // verified, or an error
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s\n", weights)
+	// Output: weights
+}
+
+func ExampleHashFS() {
+	// The folder may come from anywhere; here it is a carton's own.
+	m, err := carton.HashFS(context.Background(), carton.FS(exampleCarton()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(m.ModelHash() == exampleCarton().Manifest().ModelHash())
+	// Output: true
+}
