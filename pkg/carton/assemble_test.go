@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/hint"
@@ -368,6 +369,22 @@ func TestAssembleReadsBundlesInOrder(t *testing.T) {
 	if diff := cmp.Diff(second, only("model/2")); diff != "" {
 		t.Error(diff)
 	}
+
+	all := []string{"carton.toml"}
+	for p := range files {
+		all = append(all, p)
+	}
+	src = cartontest.New(files, nil, cartontest.WithBundle(1, all...), cartontest.WithOpen(func(_ string, _ int, r io.Reader) (io.Reader, error) {
+		time.Sleep(time.Millisecond) // others would open theirs
+		return r, nil
+	}))
+	if err := carton.Assemble(t.Context(), filepath.Join(t.TempDir(), "m"), src, carton.AssembleOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := src.MostOpen(); got != 1 {
+		t.Errorf("%d members of one bundle were open at once, want 1", got)
+	}
+
 	src = cartontest.New(files, nil)
 	if err := carton.Assemble(t.Context(), filepath.Join(t.TempDir(), "m"), src, carton.AssembleOptions{Concurrency: 1}); err != nil {
 		t.Fatal(err)

@@ -231,7 +231,7 @@ func TestExtractTriesAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, "model", "a")); err != nil || string(b) != "right" {
-		t.Errorf("got %q, %v, want right", b, err)
+		t.Errorf("got %d bytes %.20q, %v, want right", len(b), b, err)
 	}
 }
 
