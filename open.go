@@ -16,7 +16,8 @@ import (
 // none. Members that a thin carton lacks are read from where its LINKS says. An
 // artifact comes back as a [*convert.Source], which knows its descriptor.
 //
-// The source gives up what it is doing when it is closed; ctx is for opening.
+// The source gives up what it is doing when it is closed, and one from a URL also
+// when ctx ends; else ctx is for opening.
 func OpenSource(ctx context.Context, location string, opts Options) (carton.Source, error) {
 	loc, err := ParseLocation(location)
 	if err != nil {

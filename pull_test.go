@@ -208,8 +208,12 @@ func TestDefaultNames(t *testing.T) {
 
 func TestOptionsThatContradictEachOther(t *testing.T) {
 	for _, o := range []PullOptions{
-		{Unpack: "d", Output: "f"}, {Unpack: "d", Thin: true}, {Folder: "model"}, {Include: []string{"*"}},
-		{Exclude: []string{"*"}}, {LinkBase: "https://h"},
+		{Unpack: "d", Output: "f"},
+		{Unpack: "d", Thin: true},
+		{Folder: "model"},
+		{Include: []string{"*"}},
+		{Exclude: []string{"*"}},
+		{LinkBase: "https://h"},
 	} {
 		o.Target = inMemory()
 		if _, err := Pull(t.Context(), "1", o); err == nil || errors.Is(err, layout.ErrNotFound) {

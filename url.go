@@ -7,15 +7,17 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"syscall"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/registry"
 )
 
 // openURL opens a carton on a web server. Whoever names it means the host, so
 // it may be a private one, and the environment's proxy is used; redirects must
-// stay with https.
+// stay with https. Every request ends with ctx.
 func (c *client) openURL(ctx context.Context, address string) (carton.Source, error) {
 	reg, err := c.registry()
 	if err != nil {
@@ -29,8 +31,11 @@ func (c *client) openURL(ctx context.Context, address string) (carton.Source, er
 		}
 		return req, nil
 	}
-	// The source outlives the call that opens it.
-	r, err := httprange.NewReaderAt(context.WithoutCancel(ctx), &httprange.Getter{Do: web.Do}, get)
+	g := &httprange.Getter{Do: web.Do, Policy: c.opts.Registry.Policy, Transient: func(err error) bool {
+		// Nobody restarts a server that nobody has seen.
+		return !errors.Is(err, registry.ErrUnsafe) && !errors.Is(err, syscall.ECONNREFUSED) && httprange.Transient(err)
+	}}
+	r, err := httprange.NewReaderAt(ctx, g, get)
 	if errors.Is(err, httprange.ErrNoRanges) {
 		return nil, hint.With(err, "download it, and use the file")
 	}

@@ -76,11 +76,5 @@ func usagef(name, format string, args ...any) error {
 	return &usageError{text}
 }
 
-// silentError ends the program with a code and without a word: what there was
-// to say has been printed as a result.
-type silentError struct{ code int }
-
-func (e *silentError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
-
 // withHint attaches what to do about err.
 func withHint(err error, format string, args ...any) error { return hint.With(err, format, args...) }

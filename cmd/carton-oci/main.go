@@ -27,15 +27,12 @@ func run(args []string) int {
 	if err == nil {
 		err = out.failed
 	}
-	var silent *silentError
 	switch {
 	case err == nil:
 		return exitOK
 	case ctx.Err() != nil:
 		out.error(errInterrupted)
 		return exitInterrupted
-	case errors.As(err, &silent):
-		return silent.code
 	}
 	out.error(err)
 	return exitCode(err)

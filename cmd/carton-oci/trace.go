@@ -75,7 +75,7 @@ func (t *trace) linef(format string, args ...any) {
 // shownURL returns u without user info, and with the names but not the values
 // of its query.
 func shownURL(u *url.URL) string {
-	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
 	text := shown.String()
 	for i, name := range slices.Sorted(maps.Keys(u.Query())) {
 		text += string("?&"[min(i, 1)]) + name + "=…"
