@@ -101,7 +101,7 @@ func (d *Dir) checkEmpty() error {
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):
 		return errorf(ErrFormat, d.path, "is a file, want a folder")
-	case err != nil && err != io.EOF:
+	case err != nil && !errors.Is(err, io.EOF):
 		return fmt.Errorf("open image layout: %w", err)
 	}
 	for _, name := range names {
