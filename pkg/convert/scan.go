@@ -98,7 +98,7 @@ func (s *Source) readFromTar(ctx context.Context, i int, path string, limit int6
 		return err
 	})
 	if err == nil && content == nil {
-		err = errors.New("is not in the tar layer that should hold it")
+		err = &layout.Error{Kind: layout.ErrFormat, Msg: "is not in the tar layer that should hold it"}
 	}
 	return content, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -165,38 +166,48 @@ func measure(ctx context.Context, src carton.Source, path string) (int64, error)
 	return io.Copy(io.Discard, r)
 }
 
+// bundlesInParallel is how many bundles are read at once to learn their digests.
+const bundlesInParallel = 4
+
 // buildLayers makes the layers, and the digest of each without compression.
 func buildLayers(
 	ctx context.Context, src carton.Source, plan []planned, opts Options,
-) (layers []layout.Layer, diffIDs []digest.Digest, err error) {
+) ([]layout.Layer, []digest.Digest, error) {
+	types := families[opts.MediaTypes]
 	lists := memberLists(src.Manifest(), plan)
-	origins := originsOf(src)
+	layers, diffIDs := make([]layout.Layer, len(plan)), make([]digest.Digest, len(plan))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(bundlesInParallel)
 	for i := range plan {
-		l := &plan[i]
-		layer := layout.Layer{Name: l.name}
-		layer.MediaType = families[opts.MediaTypes].of(l.category, l.format)
-		layer.Annotations = namedAs(l.name)
-		var diffID digest.Digest
+		l, layer := &plan[i], &layers[i]
+		layer.Name, layer.MediaType, layer.Annotations = l.name, types.of(l.category, l.format), namedAs(l.name)
 		if l.format == formatRaw {
-			rawLayer(src, l, families[opts.MediaTypes].metadata, &layer)
-			diffID = layer.Digest
-		} else {
+			rawLayer(src, l, types.metadata, layer)
+			diffIDs[i] = layer.Digest
+			continue
+		}
+		if lists[i] != "" {
+			layer.Annotations[AnnotationMembers] = lists[i]
+		}
+		group.Go(func() error {
 			b, err := newBundle(src, l)
 			if err != nil {
-				return nil, nil, err
+				return err
 			}
 			d, err := b.digest(ctx, cache(opts.CacheDir))
 			if err != nil {
-				return nil, nil, fmt.Errorf("bundle %s: %w", l.name, err)
+				return fmt.Errorf("bundle %s: %w", l.name, err)
 			}
-			layer.Digest, layer.Size, layer.Open, diffID = d.Digest, d.Size, b.Open, d.DiffID
-			if lists[i] != "" {
-				layer.Annotations[AnnotationMembers] = lists[i]
-			}
-		}
-		layer.Origins = origins(layer.Digest)
-		layers = append(layers, layer)
-		diffIDs = append(diffIDs, diffID)
+			layer.Digest, layer.Size, layer.Open, diffIDs[i] = d.Digest, d.Size, b.Open, d.DiffID
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, nil, err
+	}
+	origins := originsOf(src)
+	for i := range layers {
+		layers[i].Origins = origins(layers[i].Digest)
 	}
 	return layers, diffIDs, nil
 }

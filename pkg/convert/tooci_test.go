@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,7 +93,7 @@ func TestWhatIsNotBundledIsNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"carton.toml", "model/.hidden", "model/__init__.py"}
-	if diff := cmp.Diff(want, src.Opened()); diff != "" {
+	if diff := cmp.Diff(want, slices.Sorted(slices.Values(src.Opened()))); diff != "" {
 		t.Error(diff)
 	}
 	if n := src.Unclosed(); n != 0 {
