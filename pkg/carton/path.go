@@ -78,8 +78,9 @@ func (s *Paths) Add(p string) error {
 	return nil
 }
 
-// addFolders adds the folders that p lies in, innermost first.
+// addFolders adds the folders that p lies in: all, or with an error none.
 func (s *Paths) addFolders(p, folded string) error {
+	fresh := 0 // how many, innermost first, are not there yet
 	dir, key := path.Dir(p), path.Dir(folded)
 	for ; dir != "."; dir, key = path.Dir(dir), path.Dir(key) {
 		if file, ok := s.files[key]; ok {
@@ -87,14 +88,19 @@ func (s *Paths) addFolders(p, folded string) error {
 		}
 		first, seen := s.folders[key]
 		if seen && strings.HasPrefix(first, dir+"/") {
-			return nil // and so were the folders around it
+			break // and so are the folders around it
 		}
 		if seen {
 			return errorf(ErrInsecurePath, p, "its folder differs from that of %s only in case or normalisation", quotePath(first))
 		}
-		if len(s.folders) >= MaxFolders {
-			return errorf(ErrLimit, p, "members lie in more than %d folders", MaxFolders)
-		}
+		fresh++
+	}
+	if len(s.folders)+fresh > MaxFolders {
+		return errorf(ErrLimit, p, "members lie in more than %d folders", MaxFolders)
+	}
+	key = folded
+	for range fresh {
+		key = path.Dir(key)
 		s.folders[key] = p
 	}
 	return nil

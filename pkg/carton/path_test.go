@@ -78,6 +78,17 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// A path that was refused leaves nothing behind.
+func TestPathsAfterAnError(t *testing.T) {
+	var paths carton.Paths
+	if err := paths.Add("a"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		checkError(t, paths.Add("a/b/c"), carton.ErrInsecurePath, "which is a file")
+	}
+}
+
 // Deep paths with one folder in common cost what they are long, not more.
 func TestPathsTakesLinearTime(t *testing.T) {
 	var paths carton.Paths
