@@ -59,7 +59,7 @@ func TestLockOfAFileThatLostItsName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close()
+		t.Cleanup(func() { f.Close() })
 		if err := os.Rename(filepath.Join(dir, "m.partial"), filepath.Join(dir, "m")); err != nil {
 			t.Fatal(err)
 		}

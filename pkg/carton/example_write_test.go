@@ -18,8 +18,6 @@ func ExampleAssemble() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
-
 	src := cartontest.New(map[string][]byte{"model/weights": []byte("…")}, nil) // or carton.Open(name)
 	name := filepath.Join(dir, "m.carton")
 	if err := carton.Assemble(context.Background(), name, src, carton.AssembleOptions{}); err != nil {
@@ -29,8 +27,10 @@ func ExampleAssemble() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer m.Close()
 	fmt.Println("same model:", m.Manifest().ModelHash() == src.Manifest().ModelHash())
+
+	_ = m.Close()
+	_ = os.RemoveAll(dir)
 	// Output: same model: true
 }
 
@@ -40,8 +40,6 @@ func ExampleExtract() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
-
 	src := cartontest.New(map[string][]byte{ // or carton.Open(name)
 		"model/weights":     []byte("…"),
 		"model/config.json": []byte("{}"),
@@ -59,6 +57,8 @@ func ExampleExtract() {
 	for _, e := range entries {
 		fmt.Println(e.Name())
 	}
+
+	_ = os.RemoveAll(dir)
 	// Output:
 	// config.json
 	// weights
