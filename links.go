@@ -22,7 +22,8 @@ func (c *client) links(hand *site) (carton.Fetcher, error) {
 		return nil, err
 	}
 	anywhere := carton.NewLinkFetcher(carton.LinkOptions{
-		AllowHosts: c.opts.AllowLinkHosts, RootCAs: reg.RootCAs(), UserAgent: c.opts.Registry.UserAgent,
+		AllowHosts: c.opts.AllowLinkHosts, RootCAs: reg.RootCAs(),
+		Wrap: c.opts.Registry.Wrap, UserAgent: c.opts.Registry.UserAgent,
 	})
 	next := carton.Fetcher(&countedLinks{anywhere, c})
 	if hand == nil {

@@ -22,7 +22,7 @@ type Options struct {
 	// AllowLinkHosts are hosts, as HOST or HOST:PORT, that LINKS may name although
 	// they are not public or speak no TLS.
 	AllowLinkHosts []string
-	// Concurrency is how many blobs or members travel at once; 0 is 4.
+	// Concurrency is how many blobs or members travel at once; 0 is 8.
 	Concurrency int
 	// CacheDir is a folder that remembers digests of bundles and facts from the
 	// headers of weights, so that a second push need not read them; "" remembers
@@ -82,10 +82,3 @@ type PullOptions struct {
 // defaultTag is what a pull takes where the reference names neither a tag nor a
 // digest.
 const defaultTag = "latest"
-
-func (o Options) concurrency() int {
-	if o.Concurrency <= 0 {
-		return 4
-	}
-	return o.Concurrency
-}

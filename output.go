@@ -75,7 +75,7 @@ func compare(ctx context.Context, name, modelHash string, opts PullOptions) (str
 	if opts.Folder != "" || len(opts.Include)+len(opts.Exclude) > 0 {
 		return "a choice of members has no hash to compare", nil
 	}
-	open := func(name string) (carton.Source, error) { return carton.OpenDir(name) }
+	open := carton.OpenDir
 	if opts.Unpack == "" {
 		open = openFile
 	}
@@ -90,7 +90,7 @@ func compare(ctx context.Context, name, modelHash string, opts PullOptions) (str
 	if thin := src.Links() != nil; thin != opts.Thin {
 		return map[bool]string{true: "is thin", false: "is not thin"}[thin], nil
 	}
-	report, err := carton.Verify(ctx, src, carton.VerifyOptions{Concurrency: opts.concurrency(), Progress: opts.Progress})
+	report, err := carton.Verify(ctx, src, carton.VerifyOptions{Concurrency: opts.Concurrency, Progress: opts.Progress})
 	if err != nil {
 		return "", err
 	}

@@ -108,7 +108,7 @@ func pull(ctx context.Context, loc Location, opts PullOptions) (*PullResult, err
 	if opts.Unpack != "" {
 		err = carton.Extract(ctx, opts.Unpack, src.Source, carton.ExtractOptions{
 			Replace: opts.Force, Include: opts.Include, Exclude: opts.Exclude, Folder: opts.Folder,
-			Concurrency: opts.concurrency(), Progress: opts.Progress,
+			Concurrency: opts.Concurrency, Progress: opts.Progress,
 		})
 	} else {
 		err = writeCarton(ctx, src, opts, result)
@@ -144,7 +144,7 @@ func whyNoLink(ctx context.Context, src *opened, err error) error {
 
 // writeCarton writes the file that opts ask for.
 func writeCarton(ctx context.Context, src *opened, opts PullOptions, result *PullResult) error {
-	o := carton.AssembleOptions{Replace: opts.Force, Concurrency: opts.concurrency(), Progress: opts.Progress}
+	o := carton.AssembleOptions{Replace: opts.Force, Concurrency: opts.Concurrency, Progress: opts.Progress}
 	if opts.Thin {
 		var err error
 		if o.Thin, err = thinLinks(ctx, src, opts.LinkBase); err != nil {

@@ -239,7 +239,7 @@ func (p *push) plan(ctx context.Context) (*layout.Artifact, *PushResult, error) 
 // send pushes the artifact.
 func (p *push) send(ctx context.Context, art *layout.Artifact, result *PushResult) error {
 	pushed, err := layout.Push(ctx, p.site.store, art, layout.PushOptions{
-		Tags: p.tags, Concurrency: p.opts.concurrency(), NoClobber: p.opts.NoClobber, Progress: p.opts.Progress,
+		Tags: p.tags, Concurrency: p.opts.Concurrency, NoClobber: p.opts.NoClobber, Progress: p.opts.Progress,
 	})
 	if err != nil {
 		return err

@@ -85,7 +85,7 @@ func bareFlags(app *cli.App, args []string) ([]string, error) {
 // as one word, --name=value, under the first of its names: cli refuses one flag
 // under two names.
 func splitFlags(cmd *cli.Command, args []string) (flags, rest []string, err error) {
-	known := append(cmd.Flags[:len(cmd.Flags):len(cmd.Flags)], cli.HelpFlag)
+	known := slices.Concat(cmd.Flags, []cli.Flag{cli.HelpFlag})
 	for i := 0; i < len(args); i++ {
 		word := args[i]
 		if word == "--" {

@@ -112,7 +112,7 @@ func TestSuggestions(t *testing.T) {
 	for line, want := range map[string]string{
 		"gou":          "did you mean go?",
 		"go --quite":   "did you mean --quiet?",
-		"go --ouput x": "did you mean --output?",
+		"go --outpt x": "did you mean --output?",
 		"go --hlep":    "did you mean --help?",
 	} {
 		_, err := normalize(testApp(new(call)), strings.Fields(line))

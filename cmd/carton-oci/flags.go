@@ -59,7 +59,7 @@ func sourceFlags() []cli.Flag {
 }
 
 // defaultConcurrency is how many blobs or members travel at once.
-const defaultConcurrency = 4
+const defaultConcurrency = 8
 
 // flags joins a command's own flags with shared ones.
 func flags(own []cli.Flag, shared ...[]cli.Flag) []cli.Flag {

@@ -125,21 +125,20 @@ func readCredential(c *cli.Context, ask bool) (auth.Credential, error) {
 		return cred, usagef(c.Command.Name, "got no user name, want --username NAME")
 	case cred.Username == "":
 		fmt.Fprint(c.App.ErrWriter, "user name: ")
-		if cred.Username, err = readLine(os.Stdin); err != nil || cred.Username == "" {
+		if cred.Username, err = wait(c.Context, readLine); err != nil || cred.Username == "" {
 			return cred, usagef(c.Command.Name, "got no user name")
 		}
 	}
 	switch {
 	case c.Bool("password-stdin"):
-		if cred.Password, err = readLine(os.Stdin); err != nil {
-			return cred, fmt.Errorf("%s: read the password: %w", c.Command.Name, err)
-		}
+		cred.Password, err = wait(c.Context, readLine)
 	case terminal:
-		if cred.Password, err = askPassword(c.Context, c.App.ErrWriter); err != nil {
-			return cred, fmt.Errorf("%s: read the password: %w", c.Command.Name, err)
-		}
+		cred.Password, err = askPassword(c.Context, c.App.ErrWriter)
 	default:
 		return cred, usagef(c.Command.Name, "got no password, want --password-stdin")
+	}
+	if err != nil {
+		return cred, fmt.Errorf("%s: read the password: %w", c.Command.Name, err)
 	}
 	if cred.Password == "" {
 		return cred, usagef(c.Command.Name, "the password is empty")
@@ -150,36 +149,52 @@ func readCredential(c *cli.Context, ask bool) (auth.Credential, error) {
 // askPassword reads a password that the terminal does not show. A signal puts
 // the terminal back as it was.
 func askPassword(ctx context.Context, w io.Writer) (string, error) {
-	fmt.Fprint(w, "password: ")
-	defer fmt.Fprintln(w)
 	fd := int(os.Stdin.Fd())
 	before, err := term.GetState(fd)
 	if err != nil {
 		return "", err
 	}
+	fmt.Fprint(w, "password: ")
+	defer fmt.Fprintln(w)
+	password, err := wait(ctx, func() (string, error) {
+		b, err := term.ReadPassword(fd)
+		return string(b), err
+	})
+	if ctx.Err() != nil {
+		_ = term.Restore(fd, before) // the program ends
+	}
+	return password, err
+}
+
+// wait gives up waiting for somebody who types when ctx ends. read then goes on
+// by itself; the program ends anyway.
+func wait(ctx context.Context, read func() (string, error)) (string, error) {
 	type answer struct {
-		text []byte
+		text string
 		err  error
 	}
 	done := make(chan answer, 1)
 	go func() {
-		text, err := term.ReadPassword(fd)
+		text, err := read()
 		done <- answer{text, err}
 	}()
 	select {
 	case a := <-done:
-		return string(a.text), a.err
+		return a.text, a.err
 	case <-ctx.Done():
-		_ = term.Restore(fd, before) // the program ends
 		return "", ctx.Err()
 	}
 }
 
-// readLine reads up to the first newline, or all where there is none.
-func readLine(r io.Reader) (string, error) {
-	line, err := bufio.NewReader(io.LimitReader(r, 64<<10)).ReadString('\n')
+// readLine reads standard input up to the first newline, or all where there is
+// none.
+func readLine() (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(os.Stdin, maxLine)).ReadString('\n')
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return strings.TrimRight(line, "\r\n"), err
 }
+
+// maxLine is the longest user name or password, in bytes. Tokens are long.
+const maxLine = 64 << 10

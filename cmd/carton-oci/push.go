@@ -112,7 +112,7 @@ func (s *session) sayWhatTravels(source string, r *cartonoci.PushResult) {
 	}
 	file, send := info.Size(), r.Bytes()
 	if difference := max(file, send) - min(file, send); difference > file/20 {
-		s.notef("%s carton, %s to send", humanSize(file), humanSize(send))
+		s.notef("%s carton, at most %s to send", humanSize(file), humanSize(send))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/opencontainers/go-digest"
 )
 
 // program is a run of carton-oci that is still going.
@@ -59,18 +60,22 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-func writeCarton(t *testing.T, name string, size int) {
+// writeCarton writes a carton with one member of a size, and returns that one's
+// digest.
+func writeCarton(t *testing.T, name string, size int) digest.Digest {
 	t.Helper()
-	src := cartontest.New(map[string][]byte{"model/big.bin": bytes.Repeat([]byte("x"), size)}, nil)
+	content := bytes.Repeat([]byte("x"), size)
+	src := cartontest.New(map[string][]byte{"model/big.bin": content}, nil)
 	if err := carton.Assemble(context.Background(), name, src, carton.AssembleOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	return digest.FromBytes(content)
 }
 
 func TestAnInterruptCleansUp(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{})
 	dir := t.TempDir()
-	writeCarton(t, filepath.Join(dir, "m.carton"), 1<<20)
+	weights := writeCarton(t, filepath.Join(dir, "m.carton"), 1<<20)
 	push := start(t, dir, "push", "-q", "m.carton", r.Host+"/m:1")
 	if err := push.Start(); err != nil {
 		t.Fatal(err)
@@ -79,8 +84,7 @@ func TestAnInterruptCleansUp(t *testing.T) {
 		t.Fatalf("push: exit code %d: %s", code, push.stderr.String())
 	}
 	for _, sig := range []os.Signal{os.Interrupt, terminate} {
-		// The first two small requests are answered, the weights never.
-		r.Break(registrytest.Fault{Methods: "GET", Path: "/blobs/", After: 2, Times: -1, Effect: r.StallOut(1 << 10)})
+		r.Break(registrytest.Fault{Methods: "GET", Path: "/blobs/" + weights.String(), Times: -1, Effect: r.StallOut(1 << 10)})
 		r.Forget()
 		out := t.TempDir()
 		pull := start(t, out, "pull", "--no-progress", r.Host+"/m:1")
@@ -104,6 +108,26 @@ func TestAnInterruptCleansUp(t *testing.T) {
 			t.Errorf("%v: got %v left, want nothing", sig, entries)
 		}
 		r.Mend()
+	}
+}
+
+// Nobody types the password, and thinks better of it.
+func TestAnInterruptEndsAQuestion(t *testing.T) {
+	login := start(t, t.TempDir(), "login", "127.0.0.1:1", "-u", "ann", "--password-stdin")
+	stdin, err := login.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	if err := login.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond) // there is nothing to see of a program that waits
+	if err := login.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := login.end(t); code != exitInterrupted {
+		t.Errorf("got the exit code %d, want %d: %s", code, exitInterrupted, login.stderr.String())
 	}
 }
 

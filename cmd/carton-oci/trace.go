@@ -33,7 +33,7 @@ type tracer struct {
 func (t *tracer) RoundTrip(req *http.Request) (*http.Response, error) {
 	start := time.Now()
 	resp, err := t.next.RoundTrip(req)
-	answer := ""
+	var answer string
 	switch {
 	case err != nil:
 		answer = err.Error()

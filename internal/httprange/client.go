@@ -25,6 +25,8 @@ type ClientOptions struct {
 	Allow []string
 	// RootCAs verifies servers' certificates; nil is the system's.
 	RootCAs *x509.CertPool
+	// Wrap, where it is set, is put around the transport: to log, to count.
+	Wrap func(http.RoundTripper) http.RoundTripper
 
 	// For tests.
 	resolver *net.Resolver
@@ -73,6 +75,9 @@ func NewClient(o ClientOptions) (*Client, error) {
 			MaxResponseHeaderBytes: 256 << 10,
 			DisableCompression:     true,
 		},
+	}
+	if o.Wrap != nil {
+		c.http.Transport = o.Wrap(c.http.Transport)
 	}
 	return c, nil
 }

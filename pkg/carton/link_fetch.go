@@ -22,6 +22,8 @@ type LinkOptions struct {
 	AllowHosts []string
 	// RootCAs verifies the hosts' certificates; nil is the system's.
 	RootCAs *x509.CertPool
+	// Wrap, where it is set, is put around the transport: to log, to count.
+	Wrap func(http.RoundTripper) http.RoundTripper
 	// UserAgent is sent to the hosts; "" is "carton-oci".
 	UserAgent string
 	// MaxBytes is the most bytes of one content that is read from a host that does
@@ -66,7 +68,7 @@ func NewLinkFetcher(o LinkOptions) *LinkFetcher {
 	if f.opts.MaxBytes <= 0 {
 		f.opts.MaxBytes = 1 << 40
 	}
-	f.client, f.err = httprange.NewClient(httprange.ClientOptions{Allow: o.AllowHosts, RootCAs: o.RootCAs})
+	f.client, f.err = httprange.NewClient(httprange.ClientOptions{Allow: o.AllowHosts, RootCAs: o.RootCAs, Wrap: o.Wrap})
 	if f.err == nil {
 		f.getter = httprange.Getter{
 			Do:     f.client.Do,
