@@ -25,7 +25,7 @@ func (d *Folder) Create(path string) (*os.File, error) {
 	if err != nil {
 		return nil, d.Explain("create", path, err)
 	}
-	if err := f.Chmod(0o644); err != nil {
+	if err := chmod(f, 0o644); err != nil {
 		f.Close()
 		return nil, d.Explain("create", path, err)
 	}

@@ -88,7 +88,7 @@ func (f *File) Truncate(size int64) error {
 // may not survive a crash.
 func (f *File) Commit() error {
 	o := f.out
-	if err := f.f.Chmod(0o644); err != nil {
+	if err := chmod(f.f, 0o644); err != nil {
 		return Explain("write", o.name, err)
 	}
 	if err := f.f.Sync(); err != nil {

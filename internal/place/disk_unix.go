@@ -18,6 +18,18 @@ func syncFolder(d *os.File) error {
 	return err
 }
 
+// chmod sets a mode, where the file system has modes: some that are made of
+// something else (FAT, buckets) refuse to change what they don't keep.
+func chmod(f *os.File, mode os.FileMode) error {
+	err := f.Chmod(mode)
+	for _, no := range []error{syscall.EPERM, syscall.ENOSYS, syscall.EOPNOTSUPP, syscall.EINVAL} {
+		if errors.Is(err, no) {
+			return nil
+		}
+	}
+	return err
+}
+
 // chmodFolder gives a folder the mode 0755, whatever the umask.
 func chmodFolder(root *os.Root, path string) error {
 	d, err := root.Open(path)
@@ -25,5 +37,5 @@ func chmodFolder(root *os.Root, path string) error {
 		return err
 	}
 	defer d.Close()
-	return d.Chmod(0o755)
+	return chmod(d, 0o755)
 }
