@@ -216,11 +216,7 @@ func (p *push) check(ctx context.Context) error {
 func (p *push) plan(ctx context.Context) (*layout.Artifact, *PushResult, error) {
 	mapping := p.opts.Mapping
 	mapping.CacheDir, mapping.AllowInvalidInfo = p.opts.CacheDir, p.opts.Force
-	art, err := convert.ToOCI(ctx, p.src, mapping)
-	if err != nil {
-		return nil, nil, err
-	}
-	planned, err := convert.Plan(ctx, p.src, mapping)
+	art, planned, err := convert.Build(ctx, p.src, mapping)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -241,6 +241,18 @@ func TestWrongContentIsNeverPushed(t *testing.T) {
 	}
 }
 
+// A member whose size nobody tells is read once to learn it, and once to send it.
+func TestAnUnknownSizeIsLearntOnce(t *testing.T) {
+	src := cartontest.New(map[string][]byte{"model/a.bin": []byte("a")}, nil, cartontest.WithUnknownSize("model/a.bin"))
+	result := pushTo(t, inMemory(), "1", src)
+	if n := src.Opens("model/a.bin"); n != 2 {
+		t.Errorf("got %d reads, want 2", n)
+	}
+	if got := result.Layers[2].Size; got != 1 {
+		t.Errorf("got the size %d, want 1", got)
+	}
+}
+
 func TestMappingReachesTheArtifact(t *testing.T) {
 	opts := PushOptions{Options: Options{Target: inMemory()}, Mapping: convert.Options{
 		MediaTypes: convert.FamilyCNCF, Layers: convert.FormTar, Annotations: map[string]string{"k": "v"},

@@ -26,41 +26,52 @@ import (
 //
 // Errors wrap what src, carton.ReadInfo and pkg/layout return.
 func ToOCI(ctx context.Context, src carton.Source, opts Options) (*layout.Artifact, error) {
+	art, _, err := Build(ctx, src, opts)
+	return art, err
+}
+
+// Build is [ToOCI] that also tells what each layer holds, as [Plan] does.
+func Build(ctx context.Context, src carton.Source, opts Options) (*layout.Artifact, []PlannedLayer, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	info, err := readInfo(ctx, src, opts.AllowInvalidInfo)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	annotations, err := manifestAnnotations(info, src.Manifest().ModelHash(), opts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	members, err := sizedMembers(ctx, src)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	plan, err := newPlanner(members, opts).layers()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	planned, err := plannedLayers(src, plan, opts)
+	if err != nil {
+		return nil, nil, err
 	}
 	layers, diffIDs, err := buildLayers(ctx, src, plan, opts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	details, err := describe(ctx, src, members, cache(opts.CacheDir))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	types := families[opts.MediaTypes]
-	return layout.NewArtifact(layout.ArtifactSpec{
+	art, err := layout.NewArtifact(layout.ArtifactSpec{
 		ArtifactType: types.artifact,
 		Config:       configLayer(types, newConfig(info, details, diffIDs, opts)),
 		Layers:       layers,
 		Annotations:  annotations,
 	})
+	return art, planned, err
 }
 
 // PlannedLayer is a layer of an artifact that was not made yet.
@@ -90,6 +101,11 @@ func Plan(ctx context.Context, src carton.Source, opts Options) ([]PlannedLayer,
 	if err != nil {
 		return nil, err
 	}
+	return plannedLayers(src, plan, opts)
+}
+
+// plannedLayers tells what the layers of a plan hold.
+func plannedLayers(src carton.Source, plan []planned, opts Options) ([]PlannedLayer, error) {
 	var layers []PlannedLayer
 	for i := range plan {
 		l := &plan[i]
