@@ -19,19 +19,21 @@ func Check(ctx context.Context, src Source) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return check(ctx, src, members)
+	found, _, err := check(ctx, src, members)
+	return found, err
 }
 
-func check(ctx context.Context, src Source, members []Member) ([]Finding, error) {
+// check is Check, and gives the index of tensors if it can be used.
+func check(ctx context.Context, src Source, members []Member) ([]Finding, *TensorIndex, error) {
 	c := &checker{src: src, members: members}
 	c.checkManifest()
 	info, err := c.readInfo(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	index, err := c.readIndex(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if index != nil {
 		c.checkTensors(index)
@@ -40,7 +42,7 @@ func check(ctx context.Context, src Source, members []Member) ([]Finding, error)
 		c.checkDescription(info)
 		c.checkReferences(info, index)
 	}
-	return c.findings, nil
+	return c.findings, index, nil
 }
 
 type checker struct {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log"
 	"os"
+	"path/filepath"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -19,19 +20,22 @@ func exampleCarton() carton.Source {
 	}, nil)
 }
 
-func ExampleOpen() {
-	ctx := context.Background()
+// exampleFile writes exampleCarton to a folder of its own.
+func exampleFile(name string) string {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
-	name := dir + "/m.carton"
-	if err := carton.Assemble(ctx, name, exampleCarton(), carton.AssembleOptions{}); err != nil {
+	name = filepath.Join(dir, name)
+	if err := carton.Assemble(context.Background(), name, exampleCarton(), carton.AssembleOptions{}); err != nil {
 		log.Fatal(err)
 	}
+	return name
+}
 
-	src, err := carton.Open(name)
+func ExampleOpen() {
+	ctx := context.Background()
+	src, err := carton.Open(exampleFile("m.carton"))
 	if err != nil {
 		log.Fatal(err)
 	}

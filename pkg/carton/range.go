@@ -82,7 +82,7 @@ func (e *exactly) Read(b []byte) (int, error) {
 	}
 	n, err := e.r.Read(b[:min(int64(len(b)), e.left)])
 	e.left -= int64(n)
-	if err == io.EOF { //nolint:errorlint // a wrapped io.EOF is an error
+	if err == io.EOF { // a wrapped io.EOF is an error
 		err = nil
 		if e.left > 0 {
 			err = io.ErrUnexpectedEOF

@@ -14,8 +14,8 @@ type TensorIndex struct {
 type Tensor struct {
 	Name  string
 	DType DType
-	// Shape has one length a dimension, none for a scalar; nil where DType is
-	// Nested.
+	// Shape has one length a dimension, none for a scalar; it is nil where DType
+	// is Nested.
 	Shape []int64
 	// File is the path below tensor_data/; "" where DType is Nested. Numbers are
 	// little-endian, contiguous, in C order; strings are a TOML file with one
@@ -154,20 +154,26 @@ func parseTensor(t tomlTable) Tensor {
 	return tensor
 }
 
-// lengths reads an array of integers that are 0 or more.
+// lengths reads an array of integers that are 0 or more; nil where it is none.
 func (t tomlTable) lengths(key string) []int64 {
 	values, ok := t.array(key)
-	if !ok && t.values[key] == nil {
-		t.errorf(key, "is missing")
+	if !ok {
+		if t.values[key] == nil {
+			t.errorf(key, "is missing")
+		}
+		return nil
 	}
 	lengths := make([]int64, 0, len(values))
 	for i, v := range values {
 		n, isInt := v.(int64)
 		if !isInt || n < 0 {
 			t.errorf(key, "dimension %d: got %s, want an integer of 0 or more", i+1, describe(v))
-			continue
+			ok = false
 		}
 		lengths = append(lengths, n)
+	}
+	if !ok {
+		return nil
 	}
 	return lengths
 }

@@ -42,7 +42,7 @@ func (v *verified) Read(b []byte) (int, error) {
 	case v.size >= 0 && v.got > v.size:
 		v.err = errorf(ErrChecksum, v.path, "is longer than the %d bytes that it should have", v.size)
 		return 0, v.err
-	case err == io.EOF: //nolint:errorlint // a wrapped io.EOF is an error
+	case err == io.EOF: // a wrapped io.EOF is an error
 		v.err = v.end()
 	case err != nil:
 		v.err = of(v.path, err)

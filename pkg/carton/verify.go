@@ -60,9 +60,11 @@ func Verify(ctx context.Context, src Source, opts VerifyOptions) (*Report, error
 		return nil, err
 	}
 	report := &Report{ModelHash: src.Manifest().ModelHash(), Members: len(members)}
-	if report.Findings, err = check(ctx, src, members); err != nil {
+	found, index, err := check(ctx, src, members)
+	if err != nil {
 		return nil, err
 	}
+	report.Findings = found
 	v := &verification{
 		transfer: transfer{src: src, concurrency: opts.Concurrency, progress: opts.Progress},
 		report:   report,
@@ -80,7 +82,7 @@ func Verify(ctx context.Context, src Source, opts VerifyOptions) (*Report, error
 	if err := v.each(ctx, read, v.member); err != nil {
 		return nil, err
 	}
-	if err := v.strings(ctx, read); err != nil {
+	if err := v.strings(ctx, index, read); err != nil {
 		return nil, err
 	}
 	v.finish()
@@ -135,34 +137,32 @@ func (v *verification) note(ctx context.Context, path string, err error) error {
 	return nil
 }
 
-// strings counts the strings of string tensors whose files were right.
-func (v *verification) strings(ctx context.Context, read []Member) error {
-	b, err := readIndex(ctx, v.src)
-	if err != nil || len(read) == 0 {
-		return nil //nolint:nilerr // check has found it
-	}
-	index, f := parseIndex(b)
-	if f.first() != nil {
+// strings counts the strings of string tensors whose files were right. index is
+// nil where there is none that can be used.
+func (v *verification) strings(ctx context.Context, index *TensorIndex, read []Member) error {
+	if index == nil {
 		return nil
 	}
+	counts := map[string]int64{} // by path: many tensors may name one file
 	for _, t := range index.Tensors {
 		path := t.Path()
 		m, ok := findMember(read, path)
-		if t.DType != String || !ok || v.bad[path].Err != nil {
+		if t.DType != String || t.Shape == nil || !ok || v.bad[path].Err != nil {
 			continue
 		}
 		if m.Size > MaxStringTensorBytes {
-			v.bad[path] = Finding{Path: path, Err: errorf(ErrLimit, path, "is %d bytes: strings were not counted", m.Size)}
-			continue
-		}
-		content, err := ReadMember(ctx, v.src, path, MaxStringTensorBytes)
-		if err != nil {
-			if err := v.note(ctx, path, err); err != nil {
-				return err
+			v.bad[path] = Finding{
+				Severity: SeverityWarning, Path: path,
+				Err: errorf(ErrLimit, path, "is %d bytes: strings are counted in at most %d", m.Size, MaxStringTensorBytes),
 			}
 			continue
 		}
-		n, err := countStrings(path, content)
+		n, counted := counts[path]
+		var err error
+		if !counted {
+			n, err = v.count(ctx, m)
+			counts[path] = n
+		}
 		if err == nil && n != t.Elements() {
 			err = errorf(ErrFormat, path, "holds %d strings, want %d: shape %v of tensor %s", n, t.Elements(), t.Shape, quoteShort(t.Name))
 		}
@@ -173,6 +173,15 @@ func (v *verification) strings(ctx context.Context, read []Member) error {
 		}
 	}
 	return nil
+}
+
+// count returns how many strings the file of a string tensor holds.
+func (v *verification) count(ctx context.Context, m Member) (int64, error) {
+	b, err := ReadMember(ctx, v.src, m.Path, MaxStringTensorBytes)
+	if err != nil {
+		return 0, err
+	}
+	return countStrings(m.Path, b)
 }
 
 // finish adds what is bad to the report, without repeating what check found in

@@ -217,6 +217,21 @@ func mustOpen(t *testing.T, b []byte) carton.Source {
 	return src
 }
 
+// A string tensor too large to be parsed is no fault.
+func TestVerifyOfManyStrings(t *testing.T) {
+	index := "[[tensor]]\nname = 's'\ndtype = 'string'\nshape = [1]\nfile = 's.toml'\ninner = []\n"
+	src, err := carton.OpenFS(folderOf(carton.InfoName, minimalInfo, carton.IndexName, index,
+		"tensor_data/s.toml", "data = ['"+strings.Repeat("a", carton.MaxStringTensorBytes)+"']\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := carton.Verify(t.Context(), src, carton.VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameFindings(t, "Verify", report.Findings, []string{"warning: tensor_data/s.toml: is 16777228 bytes: strings are counted in at most"})
+}
+
 // Names that the zip does not mark as UTF-8 are read, with a warning.
 func TestUnmarkedNames(t *testing.T) {
 	z := zipOf("model/gr\u00f6\u00dfe", "a", carton.InfoName, minimalInfo, carton.IndexName, emptyIndex)

@@ -66,7 +66,7 @@ type lastError struct {
 
 func (l *lastError) Read(b []byte) (int, error) {
 	n, err := l.r.Read(b)
-	if err != nil && err != io.EOF { //nolint:errorlint // a wrapped io.EOF is an error
+	if err != nil && err != io.EOF { // a wrapped io.EOF is an error
 		l.err = err
 	}
 	return n, err
@@ -89,7 +89,7 @@ func newInflater(r io.Reader) io.ReadCloser {
 	i.buf.Reset(r)
 	// The reader of compress/flate has been a Resetter since Go 1.4; Reset of one
 	// without a dictionary can't fail.
-	_ = i.flate.(flate.Resetter).Reset(i.buf, nil) //nolint:forcetypeassert
+	_ = i.flate.(flate.Resetter).Reset(i.buf, nil) //nolint:forcetypeassert // see above
 	return &inflating{i: i}
 }
 
@@ -102,7 +102,7 @@ func (r *inflating) Read(b []byte) (int, error) {
 		return 0, io.ErrClosedPipe
 	}
 	n, err := r.i.flate.Read(b)
-	if err == io.EOF { //nolint:errorlint // flate returns it bare
+	if err == io.EOF {
 		if _, after := r.i.buf.ReadByte(); after == nil {
 			err = errAfterDeflate
 		}
