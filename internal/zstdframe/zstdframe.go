@@ -84,7 +84,7 @@ func (f *frame) Read(b []byte) (int, error) {
 	}
 	n, err := f.r.Read(b[:min(int64(len(b)), f.left)])
 	f.left -= int64(n)
-	if err == io.EOF { //nolint:errorlint // bufio.Reader returns it bare
+	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
@@ -98,7 +98,7 @@ func (f *frame) Read(b []byte) (int, error) {
 func (f *frame) next() error {
 	switch {
 	case f.ended:
-		if _, err := f.r.ReadByte(); err != io.EOF { //nolint:errorlint // bufio.Reader returns it bare
+		if _, err := f.r.ReadByte(); err != io.EOF {
 			if err == nil {
 				err = ErrTrailing
 			}
