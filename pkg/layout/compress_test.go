@@ -206,13 +206,10 @@ func TestOtherCompressors(t *testing.T) {
 	}
 }
 
-// A compressed tar of 1 GiB of zeros goes through in little memory.
+// What unpacks to far more than it is goes through in little memory.
 func TestBombsAreStreamed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a second")
-	}
 	for _, c := range []layout.Compression{layout.Gzip, layout.Zstd} {
-		z, err := layout.Compress(c, nopCloser{io.LimitReader(zeros{}, 256<<20)})
+		z, err := layout.Compress(c, nopCloser{io.LimitReader(zeros{}, 128<<20)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +219,7 @@ func TestBombsAreStreamed(t *testing.T) {
 		}
 		before := allocated()
 		n, err := io.Copy(io.Discard, d)
-		if err != nil || n != 256<<20 {
+		if err != nil || n != 128<<20 {
 			t.Errorf("%s: got %d bytes, %v", c, n, err)
 		}
 		if grown := allocated() - before; grown > 64<<20 {
