@@ -39,7 +39,6 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer src.Close()
 	members, err := src.Members(ctx)
 	if err != nil {
 		log.Fatal(err)
@@ -47,6 +46,9 @@ func ExampleOpen() {
 	fmt.Println("model hash", src.Manifest().ModelHash())
 	for _, m := range members {
 		fmt.Println(m.Path, m.Size, m.Place)
+	}
+	if err := src.Close(); err != nil {
+		log.Fatal(err)
 	}
 	// Output:
 	// model hash 67f89fccc3ffa413c9b461b0786ee4197785b11c47fdc9a8f005d2a5fe255a0f

@@ -22,7 +22,7 @@ func NewRange(
 	if err != nil {
 		return nil, err
 	}
-	var r io.ReadCloser = io.NopCloser(nil)
+	r := io.NopCloser(nil)
 	if count > 0 {
 		if r, err = open(off, count); err != nil {
 			return nil, err
