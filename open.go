@@ -44,6 +44,7 @@ func Resolve(ctx context.Context, ref string, opts Options) (ocispec.Descriptor,
 // resolve opens an artifact's place, and asks it what the location stands for.
 // It returns the location with the tag that was taken.
 func (c *client) resolve(ctx context.Context, loc Location) (*site, Location, ocispec.Descriptor, error) {
+	written := loc.String()
 	if loc.Reference() == "" {
 		loc.Tag = defaultTag
 	}
@@ -53,8 +54,8 @@ func (c *client) resolve(ctx context.Context, loc Location) (*site, Location, oc
 	}
 	desc, err := s.store.Resolve(ctx, loc.Reference())
 	if err != nil && loc.Kind == KindRegistry {
-		if _, there := os.Stat(loc.String()); there == nil {
-			err = hint.With(err, "for the file or folder of that name write ./%s", loc)
+		if _, there := os.Stat(written); there == nil {
+			err = hint.With(err, "for the file or folder of that name write ./%s", written)
 		}
 	}
 	return s, loc, desc, err

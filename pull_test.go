@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -242,6 +243,55 @@ func TestNothingIsLeftOfAPullThatFails(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
 		t.Errorf("got %v left, want nothing", entries)
+	}
+}
+
+// Of two pulls of one name the second fails at once, and harms nothing.
+func TestTwoPullsOfOneName(t *testing.T) {
+	r := registrytest.New(t, registrytest.Config{})
+	pushed, err := PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights := pushed.Layers[2]
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	r.Break(registrytest.Fault{
+		Methods: "GET", Path: weights.Digest.String(),
+		Effect: func(w http.ResponseWriter, req *http.Request, next http.Handler) {
+			close(reached)
+			select {
+			case <-goOn:
+			case <-r.Done():
+			}
+			next.ServeHTTP(w, req)
+		},
+	})
+	out := filepath.Join(t.TempDir(), "m.carton")
+	first := make(chan error, 1)
+	go func() {
+		_, err := Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: out})
+		first <- err
+	}()
+	select {
+	case <-reached:
+	case err := <-first:
+		t.Fatalf("the first pull ended: %v", err)
+	}
+	if _, err := Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: out}); !errors.Is(err, carton.ErrBusy) {
+		t.Errorf("the second: got %v, want ErrBusy", err)
+	}
+	close(goOn)
+	if err := <-first; err != nil {
+		t.Errorf("the first: %v", err)
+	}
+	src, err := carton.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	report, err := carton.Verify(t.Context(), src, carton.VerifyOptions{})
+	if err != nil || !report.OK() {
+		t.Errorf("got %+v, %v, want it whole", report, err)
 	}
 }
 

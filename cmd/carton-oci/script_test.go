@@ -21,6 +21,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/opencontainers/go-digest"
@@ -49,6 +50,8 @@ import (
 //	entries DIR NAME…           want exactly these entries in a folder
 //	image VAR REPO:TAG CONFIG   put an artifact with this type of config and one
 //	                            layer, model.pt, into a registry
+//	fixture FILE NAME           copy a real file made by another program; loud
+//	                            skip of the script where it is missing
 //	links FILE                  print what LINKS of a carton names
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -59,6 +62,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "home", "cache"))
 			env.Setenv("NO_PROXY", "*")
+			env.Setenv("GORACE", noSleep)
 			env.Values[scriptKey{}] = &scriptState{tb: env.T().(testing.TB), registries: map[string]*registrytest.Registry{}}
 			if err := os.Mkdir(filepath.Join(env.WorkDir, "w"), 0o755); err != nil {
 				return err
@@ -75,10 +79,14 @@ func TestScripts(t *testing.T) {
 			"code": scriptCode, "mkcarton": scriptMake, "mkfolder": scriptMake, "mkmanifest": scriptManifest, "mkzip": scriptZip,
 			"cut": scriptCut, "spoil": scriptSpoil, "registry": scriptRegistry, "web": scriptWeb, "corrupt": scriptCorrupt,
 			"fault": scriptFault, "requests": scriptRequests, "json": scriptJSON, "keys": scriptKeys, "entries": scriptEntries,
-			"links": scriptLinks, "image": scriptImage,
+			"fixture": scriptFixture, "links": scriptLinks, "image": scriptImage,
 		},
 	})
 }
+
+// noSleep is for GORACE: the race detector waits a second at the end of every
+// program that it watches.
+const noSleep = "atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"carton-oci": main})
@@ -329,6 +337,12 @@ func sameNames(ts *testscript.TestScript, got, want []string) {
 	if !slices.Equal(got, want) {
 		ts.Fatalf("got %q, want %q", got, want)
 	}
+}
+
+func scriptFixture(ts *testscript.TestScript, _ bool, args []string) {
+	content, err := os.ReadFile(testenv.Fixture(state(ts).tb, args[1]))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), content, 0o644))
 }
 
 func scriptImage(ts *testscript.TestScript, _ bool, args []string) {

@@ -29,7 +29,7 @@ func start(t *testing.T, dir string, args ...string) *program {
 	}
 	p := &program{Cmd: exec.Command("carton-oci", args...)}
 	p.Dir, p.Stderr = dir, &p.stderr
-	p.Env = append(os.Environ(), "HOME="+t.TempDir(), "NO_PROXY=*")
+	p.Env = append(os.Environ(), "HOME="+t.TempDir(), "NO_PROXY=*", "GORACE="+noSleep)
 	return p
 }
 
