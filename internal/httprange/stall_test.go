@@ -29,7 +29,7 @@ func TestStalls(t *testing.T) {
 		for i := 0; i < 100 && r.Context().Err() == nil; i++ {
 			_, _ = w.Write(data[i : i+1])
 			_ = http.NewResponseController(w).Flush()
-			time.Sleep(6 * time.Millisecond)
+			time.Sleep(25 * time.Millisecond)
 		}
 	}
 	for _, c := range []struct {
@@ -50,7 +50,7 @@ func TestStalls(t *testing.T) {
 			t.Parallel()
 			s := serve(t, c.handlers...)
 			g := s.getter()
-			g.Policy.Stall, g.Policy.MinRate, g.Policy.Attempts = 400*time.Millisecond, c.minRate, 3
+			g.Policy.Stall, g.Policy.MinRate, g.Policy.Attempts = 1500*time.Millisecond, c.minRate, 3
 			got, err := read(t, g, s.URL, 0, -1, -1)
 			if !errors.Is(err, c.err) || c.err == nil && (err != nil || !bytes.Equal(got, data)) {
 				t.Errorf("got %d bytes, %v, want %v", len(got), err, c.err)
@@ -67,7 +67,7 @@ func TestSlowCallerIsNoStall(t *testing.T) {
 	t.Parallel()
 	s := serve(t, whole(content(100_000)))
 	g := s.getter()
-	g.Policy.Stall, g.Policy.MinRate = 300*time.Millisecond, 1<<20
+	g.Policy.Stall, g.Policy.MinRate = time.Second, 1<<20
 	b, err := g.Open(t.Context(), get(s.URL), 0, -1, -1)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestSlowCallerIsNoStall(t *testing.T) {
 		if _, err := io.ReadFull(b, make([]byte, 1000)); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(350 * time.Millisecond)
+		time.Sleep(1200 * time.Millisecond)
 	}
 	if _, err := io.Copy(io.Discard, b); err != nil || len(s.requests()) != 1 {
 		t.Errorf("got %v after %d requests", err, len(s.requests()))
