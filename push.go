@@ -72,7 +72,7 @@ func (r *PushResult) Bytes() int64 {
 //
 // A carton that [carton.Check] finds errors in is not pushed, unless Force says
 // so. With NoClobber, a tag that points to something else is an error wrapping
-// layout.ErrExist; a push of what is there already is none.
+// layout.ErrTagExists; a push of what is there already is none.
 func Push(ctx context.Context, source, ref string, opts PushOptions) (*PushResult, error) {
 	from, err := ParseLocation(source)
 	if err != nil {

@@ -270,7 +270,7 @@ func TestLinkHostThatStalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newHost(t, h)
-			f := allowing(carton.LinkOptions{Stall: 400 * time.Millisecond, Attempts: 2}, s)
+			f := allowing(carton.LinkOptions{Stall: time.Second, Attempts: 2}, s)
 			_, err := fetch(t.Context(), f, s.URL, 0, -1)
 			if !errors.Is(err, httprange.ErrStalled) || !errors.Is(err, carton.ErrLink) || s.requests.Load() != 2 {
 				t.Errorf("got %v after %d requests", err, s.requests.Load())

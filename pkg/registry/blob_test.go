@@ -23,7 +23,7 @@ func TestOpenRangeRecovers(t *testing.T) {
 		return registrytest.Fault{Methods: "GET", Path: blobs, Effect: e}
 	}
 	policy := quick
-	policy.Stall = 200 * time.Millisecond
+	policy.Stall = time.Second
 	tests := map[string]struct {
 		conf   registrytest.Config
 		break_ func(*registrytest.Registry)

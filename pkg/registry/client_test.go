@@ -187,7 +187,7 @@ func TestDockerHub(t *testing.T) {
 // TestMetadataStalls: an answer that stops in the middle is asked for again.
 func TestMetadataStalls(t *testing.T) {
 	policy := quick
-	policy.Stall = 100 * time.Millisecond
+	policy.Stall = time.Second
 	for name, effect := range map[string]func(*registrytest.Registry) registrytest.Effect{
 		"headers": func(r *registrytest.Registry) registrytest.Effect { return r.Hang },
 		"body":    func(r *registrytest.Registry) registrytest.Effect { return r.StallOut(10) },
@@ -206,7 +206,7 @@ func TestMetadataStalls(t *testing.T) {
 			policy.Attempts = 2
 			repo = dial(t, reg, "org/m", Options{Policy: policy})
 			_, err := repo.FetchManifest(t.Context(), desc)
-			checkError(t, err, errStalled, "nothing moved for 100ms", "")
+			checkError(t, err, errStalled, "nothing moved for 1s", "")
 		})
 	}
 }

@@ -192,7 +192,7 @@ func put(e registrytest.Effect) registrytest.Fault {
 // upload.
 func TestPushStall(t *testing.T) {
 	policy := quick
-	policy.Stall = 100 * time.Millisecond
+	policy.Stall = time.Second
 	for name, effect := range map[string]func(*registrytest.Registry) registrytest.Effect{
 		"in the middle": func(r *registrytest.Registry) registrytest.Effect { return r.StallIn(9 << 20) },
 		"at once":       func(r *registrytest.Registry) registrytest.Effect { return r.Hang },
