@@ -72,12 +72,12 @@ func TestZipsOfOtherPrograms(t *testing.T) {
 		"jar":                        {"jar", "cMf", "OUT", "."},
 		"jar of stored members":      {"jar", "c0Mf", "OUT", "."},
 		"jar to a pipe":              {"sh", "-c", "jar cM . | cat > OUT"},
-		"python":                     {"python3", "-c", pythonZip, "OUT", "0", "file", ""},
-		"python deflate":             {"python3", "-c", pythonZip, "OUT", "8", "file", ""},
-		"python with zip64":          {"python3", "-c", pythonZip, "OUT", "8", "file", "zip64"},
-		"python to a pipe":           {"python3", "-c", pythonZip, "OUT", "8", "pipe", ""},
-		"python to a pipe, stored":   {"python3", "-c", pythonZip, "OUT", "0", "pipe", ""},
-		"python to a pipe, zip64":    {"python3", "-c", pythonZip, "OUT", "8", "pipe", "zip64"},
+		"python3":                    {"python3", "-c", pythonZip, "OUT", "0", "file", ""},
+		"python3 deflate":            {"python3", "-c", pythonZip, "OUT", "8", "file", ""},
+		"python3 with zip64":         {"python3", "-c", pythonZip, "OUT", "8", "file", "zip64"},
+		"python3 to a pipe":          {"python3", "-c", pythonZip, "OUT", "8", "pipe", ""},
+		"python3 to a pipe, stored":  {"python3", "-c", pythonZip, "OUT", "0", "pipe", ""},
+		"python3 to a pipe, zip64":   {"python3", "-c", pythonZip, "OUT", "8", "pipe", "zip64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testenv.Program(t, strings.Fields(name)[0])
