@@ -252,7 +252,7 @@ var brokenStructure = []brokenZip{
 		z.files[0].entry.extra = extra64(1<<63 - 1)
 		z.files[1].offset = func(uint64) uint64 { return 0 }
 	})},
-	{"local zip64 field that nothing asks for", carton.ErrFormat, "does not ask for", edit(func(z *rawZip) { z.files[0].local.extra = extra64(7, 7) })},
+	{"local zip64 field that nothing asks for", carton.ErrFormat, "does not ask for", edit(func(z *rawZip) { z.files[0].local.extra = extra64(7, 8) })},
 	{"local zip64 field of another size", carton.ErrFormat, "has size 8", edit(func(z *rawZip) {
 		z.files[0].local.size, z.files[0].local.packed = 1<<32-1, 1<<32-1
 		z.files[0].local.extra = extra64(8, 7)

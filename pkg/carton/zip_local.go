@@ -97,7 +97,8 @@ func (e *zipEntry) checkLocalSizes(h, extra []byte) error {
 
 // applyLocal64 reads the zip64 extra field of a local header. APPNOTE 4.5.3
 // wants both sizes in it. PyTorch's writer puts a lone offset there when it
-// streams; whatever a streamed entry's field holds must be zero or true.
+// streams; whatever a streamed entry's field holds must be zero or true. Python
+// before 3.11.4 repeats both sizes there (https://github.com/python/cpython/issues/103861).
 func (e *zipEntry) applyLocal64(packed, size *uint64, data []byte) error {
 	if *size == zipOnes32 || *packed == zipOnes32 {
 		if len(data) < 8 || (*size == zipOnes32 && *packed == zipOnes32 && len(data) < 16) {
@@ -108,7 +109,7 @@ func (e *zipEntry) applyLocal64(packed, size *uint64, data []byte) error {
 				*v, data = le64(data), data[8:]
 			}
 		}
-	} else if e.flags&zipFlagDescriptor == 0 {
+	} else if e.flags&zipFlagDescriptor == 0 && !e.repeats64(data) {
 		return errorf(ErrFormat, "", "zip64 extra field of the local header holds values that it does not ask for")
 	}
 	for ; len(data) >= 8; data = data[8:] {
@@ -122,6 +123,11 @@ func (e *zipEntry) applyLocal64(packed, size *uint64, data []byte) error {
 		return errorf(ErrFormat, "", "zip64 extra field of the local header has %d bytes too many", len(data))
 	}
 	return nil
+}
+
+// repeats64 reports whether a zip64 extra field holds both sizes and no more.
+func (e *zipEntry) repeats64(data []byte) bool {
+	return len(data) == 16 && le64(data) == uint64(e.size) && le64(data[8:]) == uint64(e.packed)
 }
 
 // checkAfter checks the bytes from e's data's end to the next entry: none, or

@@ -127,6 +127,20 @@ func TestOpeningReadsNoContent(t *testing.T) {
 	}
 }
 
+// Python before 3.11.4, asked for zip64 where it is not needed, repeats the
+// sizes in the local header's zip64 field: nothing there can mislead anybody.
+func TestLocalZip64FieldMayRepeatTheSizes(t *testing.T) {
+	z := good()
+	z.files[0].local.extra = extra64(7, 7)
+	src, err := openBoth(t, z.bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := carton.ReadMember(t.Context(), src, "model/a", 100); err != nil || string(got) != "weights" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 // A lazy reader still checks a member's local header, when it is opened.
 func TestLazyReaderChecksLocalHeaders(t *testing.T) {
 	z := good()
