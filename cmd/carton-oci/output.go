@@ -57,8 +57,10 @@ func (p *printer) object(v any) {
 }
 
 // table prints rows of equally many cells, aligned. The first row is the head.
-// Columns are aligned left; numbers come padded by their caller where wanted.
+// Columns are aligned left, but for those headed SIZE and MEMBERS, which hold
+// numbers.
 func (p *printer) table(rows [][]string) {
+	alignRight(rows)
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
@@ -73,6 +75,25 @@ func (p *printer) table(rows [][]string) {
 	_ = w.Flush() // into memory
 	for line := range strings.Lines(b.String()) {
 		p.write(strings.TrimRight(line, " \n") + "\n")
+	}
+}
+
+// alignRight pads the cells of columns of numbers.
+func alignRight(rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	for i, head := range rows[0] {
+		if head != "SIZE" && head != "MEMBERS" {
+			continue
+		}
+		width := 0
+		for _, row := range rows {
+			width = max(width, len(row[i]))
+		}
+		for _, row := range rows {
+			row[i] = strings.Repeat(" ", width-len(row[i])) + row[i]
+		}
 	}
 }
 

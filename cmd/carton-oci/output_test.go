@@ -58,7 +58,7 @@ func TestQuietSilencesNotesOnly(t *testing.T) {
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
 	(&printer{out: &out}).table([][]string{{"PATH", "SIZE"}, {"a\tb", "1 B"}, {"longer/name", ""}})
-	want := "PATH         SIZE\na\\tb         1 B\nlonger/name\n"
+	want := "PATH         SIZE\na\\tb          1 B\nlonger/name\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}

@@ -45,7 +45,7 @@ func (r *Repository) Resolve(ctx context.Context, reference string) (ocispec.Des
 	}
 	desc, err := read(ctx, r, func(ctx context.Context) (ocispec.Descriptor, error) { return r.resolve(ctx, u, want) })
 	if err != nil {
-		return desc, fmt.Errorf("%s: %w", reference, err)
+		return desc, fmt.Errorf("resolve %s: %w", reference, err)
 	}
 	return desc, nil
 }
