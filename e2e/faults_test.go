@@ -133,8 +133,9 @@ func (b *busyOnce) middleware(next http.Handler) http.Handler {
 	})
 }
 
-// stalling answers for blobs after a megabyte with silence.
-func stalling(reached chan<- struct{}, method, kind string) func(http.Handler) http.Handler {
+// stalling takes a megabyte of a request and then answers with silence, until
+// over is closed.
+func stalling(reached chan<- struct{}, over <-chan struct{}, method, kind string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != method || !strings.Contains(r.URL.Path, kind) {
@@ -145,12 +146,8 @@ func stalling(reached chan<- struct{}, method, kind string) func(http.Handler) h
 			case reached <- struct{}{}:
 			default:
 			}
-			// A server learns that a client is gone only when its body is read.
 			_, _ = io.CopyN(io.Discard, r.Body, 1<<20)
-			select {
-			case <-r.Context().Done():
-			case <-time.After(30 * time.Second):
-			}
+			<-over
 		})
 	}
 }
@@ -171,10 +168,10 @@ func TestInterrupted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := newUser(t)
 			m.write(t, u.path("m.carton"))
-			reached := make(chan struct{}, 1)
+			reached, over := make(chan struct{}, 1), make(chan struct{})
 			var stall atomic.Bool
 			s := testregistry.Start(t, testregistry.Options{Middleware: func(next http.Handler) http.Handler {
-				stalled := stalling(reached, tt.method, tt.kind)(next)
+				stalled := stalling(reached, over, tt.method, tt.kind)(next)
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if stall.Load() {
 						stalled.ServeHTTP(w, r)
@@ -183,6 +180,7 @@ func TestInterrupted(t *testing.T) {
 					next.ServeHTTP(w, r)
 				})
 			}})
+			t.Cleanup(func() { close(over) }) // before the server's end, which waits for it
 			ref := s.Host + "/org/m:1"
 			if name != "push" {
 				u.must(t, "push", "m.carton", ref)
