@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -42,7 +43,7 @@ func Program(t testing.TB, name string) string {
 // .ci/run fails on.
 func NotChecked(t testing.TB, format string, args ...any) {
 	t.Helper()
-	why := fmt.Sprintf(format, args...)
+	why := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ") // one line
 	fmt.Fprintf(os.Stderr, "NOT CHECKED: %s: %s\n", t.Name(), why)
 	t.Skip(why)
 }
