@@ -205,11 +205,9 @@ func TestInterrupted(t *testing.T) {
 			if err := cmd.Process.Signal(os.Interrupt); err != nil {
 				t.Fatal(err)
 			}
-			start := time.Now()
+			hangs := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 			_ = cmd.Wait()
-			if took := time.Since(start); took > 5*time.Second {
-				t.Errorf("it took %v to end", took)
-			}
+			hangs.Stop()
 			if got := cmd.ProcessState.ExitCode(); got != 130 {
 				t.Errorf("exit code: got %d, want 130\n%s", got, &stderr)
 			}

@@ -3,9 +3,8 @@ package carton
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/place"
 )
 
@@ -48,38 +47,15 @@ type Error struct {
 
 // Error returns "path: msg: cause" on one line, leaving out what is empty.
 func (e *Error) Error() string {
-	var parts []string
-	if e.Path != "" {
-		parts = append(parts, quotePath(e.Path))
-	}
-	if e.Msg != "" {
-		parts = append(parts, e.Msg)
-	} else if e.Kind != nil {
-		parts = append(parts, e.Kind.Error())
-	}
-	if e.Err != nil {
-		parts = append(parts, e.Err.Error())
-	}
-	return strings.Join(parts, ": ")
+	return errtext.Line(quotePath(e.Path), e.Msg, e.Kind, e.Err)
 }
 
 // Unwrap returns the kind and the cause.
-func (e *Error) Unwrap() []error {
-	if e.Err == nil {
-		return []error{e.Kind}
-	}
-	return []error{e.Kind, e.Err}
-}
+func (e *Error) Unwrap() []error { return errtext.Causes(e.Kind, e.Err) }
 
 func errorf(kind error, path, format string, args ...any) *Error {
 	return &Error{Path: path, Kind: kind, Msg: fmt.Sprintf(format, args...)}
 }
 
-// quotePath returns path as it is where it is printable, else quoted, so that
-// a hostile name can't move a terminal's cursor or forge a line of a log.
-func quotePath(path string) string {
-	if printable(path) {
-		return path
-	}
-	return strconv.QuoteToASCII(path)
-}
+// quotePath returns path as errors show it.
+func quotePath(path string) string { return errtext.Quote(path) }

@@ -128,16 +128,3 @@ func fold(p string) string {
 	}
 	return strings.ToLower(p)
 }
-
-// printable reports whether a terminal shows s as it is.
-func printable(s string) bool {
-	if !utf8.ValidString(s) {
-		return false
-	}
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return true
-}

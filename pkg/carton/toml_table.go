@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
 // tomlTable reads typed values of a parsed TOML table, and notes every fault
@@ -184,7 +186,7 @@ func quoteShort(s string) string {
 	if len(s) > most {
 		return strconv.QuoteToASCII(s[:most]) + "…"
 	}
-	if printable(s) {
+	if errtext.Printable(s) {
 		return `"` + s + `"`
 	}
 	return strconv.QuoteToASCII(s)

@@ -3,11 +3,8 @@ package layout
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"oras.land/oras-go/v2/errdef"
 )
 
@@ -44,47 +41,22 @@ type Error struct {
 
 // Error returns "object: msg: cause" on one line, leaving out what is empty.
 func (e *Error) Error() string {
-	var parts []string
-	if e.Object != "" {
-		parts = append(parts, quote(e.Object))
-	}
-	if e.Msg != "" {
-		parts = append(parts, e.Msg)
-	} else if e.Kind != nil {
-		parts = append(parts, e.Kind.Error())
-	}
-	if e.Err != nil {
-		parts = append(parts, e.Err.Error())
-	}
-	return strings.Join(parts, ": ")
+	return errtext.Line(quote(e.Object), e.Msg, e.Kind, e.Err)
 }
 
 // Unwrap returns the kind and the cause.
-func (e *Error) Unwrap() []error {
-	if e.Err == nil {
-		return []error{e.Kind}
-	}
-	return []error{e.Kind, e.Err}
-}
+func (e *Error) Unwrap() []error { return errtext.Causes(e.Kind, e.Err) }
 
 func errorf(kind error, object, format string, args ...any) *Error {
 	return &Error{Object: object, Kind: kind, Msg: fmt.Sprintf(format, args...)}
 }
 
-// quote returns a name from outside as it is where a terminal shows it so, else
-// quoted, and never more than its first 256 bytes.
+// quote returns a name from outside as errors show it, and never more than its
+// first 256 bytes.
 func quote(s string) string {
 	const most = 256
 	if len(s) > most {
 		s = s[:most] + "…"
 	}
-	if !utf8.ValidString(s) {
-		return strconv.QuoteToASCII(s)
-	}
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			return strconv.QuoteToASCII(s)
-		}
-	}
-	return s
+	return errtext.Quote(s)
 }

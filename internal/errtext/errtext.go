@@ -1,0 +1,59 @@
+// Package errtext is how the errors of this module read: one line, the object
+// first, and nothing in it that could move a terminal's cursor or forge a line of
+// a log.
+package errtext
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Line returns "object: message: cause", leaving out what is empty. Where there
+// is no message, kind's text takes its place.
+func Line(object, message string, kind, cause error) string {
+	var parts []string
+	if object != "" {
+		parts = append(parts, object)
+	}
+	if message != "" {
+		parts = append(parts, message)
+	} else if kind != nil {
+		parts = append(parts, kind.Error())
+	}
+	if cause != nil {
+		parts = append(parts, cause.Error())
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Causes returns what an error with a kind and a cause wraps.
+func Causes(kind, cause error) []error {
+	if cause == nil {
+		return []error{kind}
+	}
+	return []error{kind, cause}
+}
+
+// Quote returns a name from outside as it is where a terminal shows it so, else
+// quoted.
+func Quote(name string) string {
+	if Printable(name) {
+		return name
+	}
+	return strconv.QuoteToASCII(name)
+}
+
+// Printable reports whether a terminal shows s as it is.
+func Printable(s string) bool {
+	if !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}
