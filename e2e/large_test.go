@@ -89,12 +89,12 @@ func BenchmarkTwoGiB(b *testing.B) {
 	kept := testregistry.Start(b, testregistry.Options{})
 	u.must(b, "push", "large.carton", kept.Host+"/org/large:1")
 	blob := kept.URL("/v2/org/large/blobs/sha256:" + sum)
-	run := func(name string, prepare func() string, do func(host string)) {
+	run := func(name string, prepare func(b *testing.B) string, do func(host string)) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(largeSize)
 			for b.Loop() {
 				b.StopTimer()
-				host := prepare()
+				host := prepare(b)
 				syscall.Sync()
 				b.StartTimer()
 				do(host)
@@ -102,8 +102,8 @@ func BenchmarkTwoGiB(b *testing.B) {
 		})
 	}
 	// A fresh registry, else there is nothing to send.
-	fresh := func() string { return testregistry.Start(b, testregistry.Options{}).Host }
-	noOutput := func() string {
+	fresh := func(b *testing.B) string { return testregistry.Start(b, testregistry.Options{}).Host }
+	noOutput := func(*testing.B) string {
 		_ = os.Remove(u.path("back.carton"))
 		return kept.Host
 	}
