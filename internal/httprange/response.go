@@ -87,6 +87,11 @@ func (b *Body) send() (resp *http.Response, dog *watchdog, ranged bool, err erro
 	dog.start()
 	resp, err = b.g.Do(req)
 	dog.stop()
+	if err == nil && dog.aborted() != nil {
+		// What a server sends once it is told to stop is no answer.
+		resp.Body.Close()
+		err = dog.aborted()
+	}
 	if err != nil {
 		err = dog.explain(err)
 		dog.end()

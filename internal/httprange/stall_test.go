@@ -142,3 +142,18 @@ func TestEndOfAnAbortedResponse(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswerToAnAbort: a server that is told to stop may answer in good order,
+// with nothing. That is not what the content is.
+func TestAnswerToAnAbort(t *testing.T) {
+	requests := 0
+	g := &Getter{Policy: fast(), Do: func(req *http.Request) (*http.Response, error) {
+		requests++
+		<-req.Context().Done()
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
+	}}
+	g.Policy.Stall, g.Policy.Attempts = time.Millisecond, 2
+	if _, err := read(t, g, "http://127.0.0.1/", 0, -1, -1); !errors.Is(err, ErrStalled) || requests != 2 {
+		t.Errorf("got %v after %d requests, want ErrStalled after 2", err, requests)
+	}
+}
