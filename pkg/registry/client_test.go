@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -208,5 +209,26 @@ func TestMetadataStalls(t *testing.T) {
 			_, err := repo.FetchManifest(t.Context(), desc)
 			checkError(t, err, errStalled, "nothing moved for 1s", "")
 		})
+	}
+}
+
+// roundTrip is a transport.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// TestAnswerToAnAbort: a registry that is told to stop may answer in good order,
+// with nothing. That is not what it has.
+func TestAnswerToAnAbort(t *testing.T) {
+	r := &retrier{stall: time.Millisecond, next: roundTrip(func(req *http.Request) (*http.Response, error) {
+		<-req.Context().Done()
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
+	})}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1/v2/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := r.once(req); !errors.Is(err, errStalled) { //nolint:bodyclose // there is none
+		t.Errorf("got %v, %v, want %v", resp, err, errStalled)
 	}
 }

@@ -56,8 +56,7 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 func (r *retrier) once(req *http.Request) (*http.Response, error) {
 	dog := newWatchdog(req.Context(), r.stall)
 	dog.resume(false)
-	resp, err := r.next.RoundTrip(req.WithContext(dog.ctx)) //nolint:contextcheck // it is made of the request's
-	dog.pause()
+	resp, err := dog.answer(r.next.RoundTrip(req.WithContext(dog.ctx))) //nolint:contextcheck // it is made of the request's
 	if err != nil {
 		dog.end()
 		return nil, dog.explain(err)

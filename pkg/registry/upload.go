@@ -170,8 +170,7 @@ func (u *upload) put(ctx context.Context) *fault {
 		return &fault{err: err, source: bodies.failed()}
 	}
 	dog.resume(desc.Size == u.off)
-	resp, err := u.repo.blob.Do(req)
-	dog.pause()
+	resp, err := dog.answer(u.repo.blob.Do(req))
 	complete, own := bodies.end()
 	switch {
 	case own != nil:

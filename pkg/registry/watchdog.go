@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 )
 
@@ -47,6 +48,17 @@ func (w *watchdog) resume(done bool) {
 		limit *= commitFactor
 	}
 	w.timer.Reset(limit)
+}
+
+// answer stops waiting, and passes on what came of the request. What a registry
+// sends once it is told to stop is no answer.
+func (w *watchdog) answer(resp *http.Response, err error) (*http.Response, error) {
+	w.pause()
+	if aborted := w.ctx.Err(); err == nil && aborted != nil {
+		resp.Body.Close()
+		return nil, aborted
+	}
+	return resp, err
 }
 
 func (w *watchdog) end() {
