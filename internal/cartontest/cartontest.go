@@ -71,12 +71,6 @@ func WithContent(path string, c Content) Option {
 	return func(s *Source) { s.content[path] = c }
 }
 
-// WithManifest gives the source these bytes as MANIFEST, instead of the ones
-// that a writer would produce.
-func WithManifest(raw []byte) Option {
-	return func(s *Source) { s.manifest = must(carton.ParseManifest(raw)) }
-}
-
 // WithLinks gives the source a LINKS, and leaves out the members whose hash it
 // lists: their size is -1, their place carton.PlaceLinked, and opening one is
 // carton.ErrLink.
@@ -152,9 +146,7 @@ func New(files map[string][]byte, symlinks map[string]string, opts ...Option) *S
 			src.linked[m.Path] = true
 		}
 	}
-	if src.manifest == nil {
-		src.manifest = must(carton.NewManifest(entries))
-	}
+	src.manifest = must(carton.NewManifest(entries))
 	for _, o := range opts {
 		o(src)
 	}

@@ -211,6 +211,27 @@ func TestPushStall(t *testing.T) {
 			}
 		})
 	}
+	t.Run("answers the abort", func(t *testing.T) {
+		// In good order, and with a status that would complete the upload.
+		reg, aborted := registrytest.New(t, registrytest.Config{}), 0
+		repo := dial(t, reg, "org/m", Options{Policy: policy, Wrap: func(next http.RoundTripper) http.RoundTripper {
+			return roundTrip(func(req *http.Request) (*http.Response, error) {
+				if req.Method != http.MethodPut || aborted > 0 {
+					return next.RoundTrip(req)
+				}
+				aborted++
+				<-req.Context().Done()
+				return &http.Response{StatusCode: http.StatusCreated, Body: http.NoBody, Request: req}, nil
+			})
+		}})
+		desc := describeBytes([]byte("x"))
+		if err := repo.Push(t.Context(), desc, opener([]byte("x")), nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := reg.Blob("org/m", desc.Digest); !ok || aborted != 1 {
+			t.Errorf("stored: %t, after %d aborted uploads, want it stored after one", ok, aborted)
+		}
+	})
 	t.Run("no session", func(t *testing.T) {
 		reg := registrytest.New(t, registrytest.Config{})
 		repo := dial(t, reg, "org/m", Options{Policy: policy})
