@@ -120,7 +120,7 @@ func (t *tally) add(e progress.Event) {
 	switch e.State {
 	case progress.Exists, progress.Mounted, progress.Finished:
 		done = tr.total
-	case progress.Started, progress.Moving, progress.Retrying:
+	case progress.Started, progress.Resumed, progress.Moving, progress.Retrying:
 	}
 	t.done += done - tr.done
 	tr.done = done

@@ -52,6 +52,10 @@ type Member struct {
 	Size int64
 	// Place says where the bytes are.
 	Place Place
+	// Ranged says that reading a range of the content costs that range and little
+	// more: the bytes lie somewhere as they are. Of other members a range costs
+	// whatever lies before it as well.
+	Ranged bool
 	// Bundle is non-zero for members that lie in one stream (a tar layer):
 	// members of one bundle are read fastest one after another, in the order of
 	// Members. It numbers the stream, and means nothing else.

@@ -11,6 +11,9 @@ type State int
 const (
 	// Started: the transfer is known, with its name and total.
 	Started State = iota
+	// Resumed: Done bytes of an earlier run are used again; nothing is said where
+	// there were none.
+	Resumed
 	// Moving: Done has grown.
 	Moving
 	// Retrying: an attempt failed; Err says how; Done is where the next one starts.
@@ -28,6 +31,8 @@ func (s State) String() string {
 	switch s {
 	case Started:
 		return "started"
+	case Resumed:
+		return "resumed"
 	case Moving:
 		return "moving"
 	case Retrying:
