@@ -22,6 +22,7 @@ func (c *client) links(hand *site) (carton.Fetcher, error) {
 		return nil, err
 	}
 	anywhere := carton.NewLinkFetcher(carton.LinkOptions{
+		Stall:      c.opts.Registry.Policy.Stall,
 		AllowHosts: c.opts.AllowLinkHosts, RootCAs: reg.RootCAs(),
 		Wrap: c.opts.Registry.Wrap, UserAgent: c.opts.Registry.UserAgent,
 	})

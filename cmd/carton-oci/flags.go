@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 )
@@ -35,12 +36,15 @@ func registryFlags() []cli.Flag {
 		&cli.StringFlag{Name: "ca-file", Usage: "trust the authorities in `FILE` (PEM)"},
 		&cli.StringFlag{Name: "cert-file", Usage: "present the client certificate in `FILE` (PEM)"},
 		&cli.StringFlag{Name: "key-file", Usage: "the client certificate's key is in `FILE` (PEM)"},
+		&cli.DurationFlag{Name: "stall-timeout", Usage: "give a request up that moves nothing for `DURATION`", Value: 30 * time.Second},
 	}
 	for _, f := range flags {
 		switch f := f.(type) {
 		case *cli.StringFlag:
 			f.Category = categoryRegistry
 		case *cli.BoolFlag:
+			f.Category = categoryRegistry
+		case *cli.DurationFlag:
 			f.Category = categoryRegistry
 		}
 	}

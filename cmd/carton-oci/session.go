@@ -58,6 +58,7 @@ func newSession(c *cli.Context, out *printer) (*session, error) {
 			CertFile:  c.String("cert-file"),
 			KeyFile:   c.String("key-file"),
 			UserAgent: "carton-oci/" + moduleVersion(),
+			Policy:    registry.Policy{Stall: c.Duration("stall-timeout")},
 		},
 		RegistryConfig: c.String("registry-config"),
 		AllowLinkHosts: c.StringSlice("allow-link-host"),
@@ -71,6 +72,9 @@ func newSession(c *cli.Context, out *printer) (*session, error) {
 		if err := httprange.CheckAllow(host); err != nil {
 			return nil, usagef(c.Command.Name, "--allow-link-host: got %s, want HOST or HOST:PORT", quoted(host))
 		}
+	}
+	if s.opts.Registry.Policy.Stall < time.Second {
+		return nil, usagef(c.Command.Name, "--stall-timeout: got %v, want 1s or more", s.opts.Registry.Policy.Stall)
 	}
 	if has(c, "concurrency") && s.opts.Concurrency < 1 {
 		return nil, usagef(c.Command.Name, "--concurrency: got %d, want 1 or more", s.opts.Concurrency)

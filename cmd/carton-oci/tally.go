@@ -1,0 +1,159 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/carton-oci/carton-oci/pkg/progress"
+)
+
+// tally adds up the events of many transfers.
+type tally struct {
+	mu        sync.Mutex
+	transfers map[string]*transfer
+	moving    map[string]*transfer // those of them whose bytes are on the way
+	sums
+}
+
+// transfer is what is known of one transfer.
+type transfer struct {
+	name        string
+	number      int // in order of appearance
+	done, total int64
+	resumed     bool
+}
+
+// sums are of all transfers, in bytes where nothing else is said.
+type sums struct {
+	done, total int64
+	moved       int64 // through in this run; more than done where attempts failed
+	resumed     int64 // through in an earlier run
+	exist       int   // transfers that were not needed
+	mounted     int   // transfers that the registry did by itself
+}
+
+func (t *tally) add(e progress.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.transfers == nil {
+		t.transfers, t.moving = map[string]*transfer{}, map[string]*transfer{}
+	}
+	tr := t.transfers[e.Name]
+	if tr == nil {
+		tr = &transfer{name: e.Name, number: len(t.transfers)}
+		t.transfers[e.Name] = tr
+	}
+	if e.Total >= 0 {
+		t.total += e.Total - tr.total
+		tr.total = e.Total
+	}
+	done := e.Done
+	switch e.State {
+	case progress.Started, progress.Retrying:
+	case progress.Moving:
+		t.moving[e.Name] = tr
+		t.moved += max(0, done-tr.done)
+	case progress.Resumed:
+		tr.resumed = true
+		t.resumed += done
+	case progress.Exists:
+		t.exist++
+		done = tr.total
+	case progress.Mounted:
+		t.mounted++
+		done = tr.total
+	case progress.Finished:
+		delete(t.moving, e.Name)
+		done = tr.total
+		t.moved += max(0, done-tr.done)
+	}
+	t.done += done - tr.done
+	tr.done = done
+}
+
+// sum returns the sums.
+func (t *tally) sum() sums {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sums
+}
+
+// underWay returns the transfers whose bytes are on the way, at most n, those
+// that began first.
+func (t *tally) underWay(n int) []transfer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var list []transfer
+	for _, tr := range t.moving {
+		list = append(list, *tr)
+	}
+	slices.SortFunc(list, func(a, b transfer) int { return cmp.Compare(a.number, b.number) })
+	return list[:min(n, len(list))]
+}
+
+// besides says what need not travel, "" for nothing.
+func (s sums) besides() string {
+	var parts []string
+	if s.resumed > 0 {
+		parts = append(parts, humanSize(s.resumed)+" resumed")
+	}
+	if s.exist > 0 {
+		parts = append(parts, fmt.Sprintf("%d exist", s.exist))
+	}
+	if s.mounted > 0 {
+		parts = append(parts, fmt.Sprintf("%d mounted", s.mounted))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// percent returns how much is through, 0 to 100.
+func (s sums) percent() int64 {
+	if s.total <= 0 {
+		return 0
+	}
+	return int64(100 * (float64(s.done) / float64(s.total)))
+}
+
+// paceOver is the time that a rate is measured over: long enough to be calm, and
+// short enough to follow a line that changes.
+const paceOver = 10 * time.Second
+
+// pace measures how fast bytes move.
+type pace struct{ samples []sample }
+
+type sample struct {
+	at    time.Time
+	moved int64
+}
+
+// rate takes one more sample, and returns bytes a second; 0 is not known yet.
+func (p *pace) rate(now time.Time, moved int64) float64 {
+	p.samples = append(p.samples, sample{now, moved})
+	for len(p.samples) > 2 && now.Sub(p.samples[1].at) >= paceOver {
+		p.samples = p.samples[1:]
+	}
+	first := p.samples[0]
+	seconds := now.Sub(first.at).Seconds()
+	if seconds <= 0 {
+		return 0
+	}
+	return float64(moved-first.moved) / seconds
+}
+
+// speed writes a rate and what is left at it: "120 MB/s, 8s left"; "" while it is
+// not known.
+func (s sums) speed(rate float64) string {
+	if rate < 1 {
+		return ""
+	}
+	text := humanSize(int64(rate)) + "/s"
+	if left := s.total - s.done; left > 0 {
+		seconds := min(float64(left)/rate, 1e8)
+		text += ", " + (time.Duration(seconds) * time.Second).String() + " left"
+	}
+	return text
+}
