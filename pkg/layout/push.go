@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/progress"
@@ -59,16 +60,26 @@ type PushResult struct {
 	// digest have the one status of their blob.
 	Config LayerStatus
 	Layers []LayerStatus
-	// BytesUploaded is the sum of the sizes of the blobs that were uploaded.
+	// BytesUploaded counts the bytes of blobs that went out in this run. Those
+	// that had to be sent again, and those of attempts that failed, count again
+	// where the store tells of them (a registry does); else it is the sum of the
+	// sizes of the blobs that were uploaded.
 	BytesUploaded int64
+	// BytesResumed counts the bytes of uploaded blobs that the store had from an
+	// earlier run: neither sent now nor part of BytesUploaded.
+	BytesResumed int64
 }
 
 // Push brings an artifact to a store: every blob that is not there, once, and
 // then the image manifest, and the tags with it. A blob is opened only if it is
-// neither there nor can be mounted from one of its origins. On an error the
-// tags are where they were; blobs that are through stay.
+// neither there nor can be mounted from one of its origins. What the store is
+// known not to take is refused before anything else ([CheckArtifact]). On an
+// error the tags are where they were; blobs that are through stay.
 func Push(ctx context.Context, s Store, a *Artifact, opts PushOptions) (*PushResult, error) {
-	p := &pusher{store: s, opts: opts, status: map[digest.Digest]Status{}}
+	if err := CheckArtifact(ctx, s, a); err != nil {
+		return nil, err
+	}
+	p := &pusher{store: s, opts: opts, status: map[digest.Digest]Status{}, resumed: map[digest.Digest]int64{}}
 	if err := p.checkTags(ctx, a); err != nil {
 		return nil, err
 	}
@@ -82,6 +93,18 @@ func Push(ctx context.Context, s Store, a *Artifact, opts PushOptions) (*PushRes
 		return nil, fmt.Errorf("push image manifest: %w", err)
 	}
 	return p.result(a), nil
+}
+
+// CheckArtifact asks a store whether it is known not to take an artifact: too
+// large a layer, too many of them. It sends nothing to the place that the store
+// stands for. A store that knows no limits has no objection.
+func CheckArtifact(ctx context.Context, s Store, a *Artifact) error {
+	if c, ok := s.(interface {
+		CheckArtifact(ctx context.Context, a *Artifact) error
+	}); ok {
+		return c.CheckArtifact(ctx, a)
+	}
+	return nil
 }
 
 // Has reports whether a store holds a blob: by its digest, or by media type,
@@ -106,11 +129,13 @@ func Has(ctx context.Context, s Store, desc ocispec.Descriptor) (bool, error) {
 }
 
 type pusher struct {
-	store  Store
-	opts   PushOptions
-	mu     sync.Mutex
-	status map[digest.Digest]Status
-	sent   int64
+	store Store
+	opts  PushOptions
+	sent  atomic.Int64
+
+	mu      sync.Mutex
+	status  map[digest.Digest]Status
+	resumed map[digest.Digest]int64
 }
 
 // uniqueLayers returns the config and the layers, each digest once, with the
@@ -197,9 +222,6 @@ func (p *pusher) pushOne(ctx context.Context, l Layer) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.status[l.Digest] = status
-	if status == Uploaded {
-		p.sent += l.Size
-	}
 	return nil
 }
 
@@ -230,13 +252,40 @@ func (p *pusher) upload(ctx context.Context, l Layer) error {
 		return errorf(ErrNotFound, string(l.Digest), "is not in the store and nothing else has it")
 	}
 	for attempt := 1; ; attempt++ {
-		err := p.store.Push(ctx, l.Descriptor, l.Open, func(off int64) {
-			p.report(l, progress.Moving, off, nil)
-		})
+		err := p.send(ctx, l)
 		if err == nil || attempt == pushAttempts || ctx.Err() != nil || !temporary(err) {
 			return err
 		}
 		p.report(l, progress.Retrying, 0, err)
+	}
+}
+
+// send is one attempt to bring a blob's bytes to the store.
+func (p *pusher) send(ctx context.Context, l Layer) error {
+	moved := func(off int64) { p.report(l, progress.Moving, off, nil) }
+	if s, ok := p.store.(interface {
+		Upload(ctx context.Context, desc ocispec.Descriptor, open Opener, w Watch) error
+	}); ok {
+		return s.Upload(ctx, l.Descriptor, l.Open, Watch{
+			Moved:   moved,
+			Sent:    func(n int64) { p.sent.Add(n) },
+			Resumed: func(n int64) { p.resume(l, n) },
+		})
+	}
+	err := p.store.Push(ctx, l.Descriptor, l.Open, moved)
+	if err == nil {
+		p.sent.Add(l.Size)
+	}
+	return err
+}
+
+// resume notes how much of a blob the store has from an earlier run.
+func (p *pusher) resume(l Layer, n int64) {
+	p.mu.Lock()
+	p.resumed[l.Digest] = n
+	p.mu.Unlock()
+	if n > 0 {
+		p.report(l, progress.Resumed, n, nil)
 	}
 }
 
@@ -262,7 +311,10 @@ func (p *pusher) result(a *Artifact) *PushResult {
 	status := func(l Layer) LayerStatus {
 		return LayerStatus{Name: l.Name, MediaType: l.MediaType, Digest: l.Digest, Size: l.Size, Status: p.status[l.Digest]}
 	}
-	r := &PushResult{Config: status(a.Config), BytesUploaded: p.sent}
+	r := &PushResult{Config: status(a.Config), BytesUploaded: p.sent.Load()}
+	for _, n := range p.resumed {
+		r.BytesResumed += n
+	}
 	for _, l := range a.Layers {
 		r.Layers = append(r.Layers, status(l))
 	}

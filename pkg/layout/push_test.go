@@ -369,3 +369,88 @@ func ExamplePush() {
 	fmt.Println(result.Layers[0].Name, result.Layers[0].Status, result.BytesUploaded)
 	// Output: model.bin uploaded 9
 }
+
+// teller is a store that tells more, and objects where it is told to.
+type teller struct {
+	*spy
+	upload func(w layout.Watch) error
+	check  error
+}
+
+func (s *teller) Upload(ctx context.Context, desc ocispec.Descriptor, open layout.Opener, w layout.Watch) error {
+	if s.names[desc.Digest] == "config" {
+		return s.spy.Push(ctx, desc, open, w.Moved)
+	}
+	if err := s.upload(w); err != nil {
+		return err
+	}
+	return s.spy.Push(ctx, desc, open, w.Moved)
+}
+
+func (s *teller) CheckArtifact(context.Context, *layout.Artifact) error {
+	s.called("check")
+	return s.check
+}
+
+// TestPushTellsWhatWasResumed: of a store that tells, bytes are counted as they
+// go out, and apart from those of an earlier run.
+func TestPushTellsWhatWasResumed(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		upload         func(w layout.Watch) error
+		sent, resumed  int64
+		resumedReports int
+	}{
+		{"all of it", func(w layout.Watch) error { w.Sent(3); w.Sent(4); return nil }, 7, 0, 0},
+		{"the rest", func(w layout.Watch) error { w.Resumed(5); w.Sent(2); return nil }, 2, 5, 1},
+		{"twice after all", func(w layout.Watch) error { w.Resumed(5); w.Sent(2); w.Resumed(0); w.Sent(7); return nil }, 9, 0, 1},
+	} {
+		a := artifact(t, layout.ArtifactSpec{Config: configLayer(), Layers: []layout.Layer{blobLayer("model/0", []byte("weights"))}})
+		s := &teller{spy: newSpy(a), upload: tt.upload}
+		var reports []progress.Event
+		got, err := layout.Push(t.Context(), s, a, layout.PushOptions{Progress: func(e progress.Event) {
+			if e.State == progress.Resumed {
+				reports = append(reports, e)
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.BytesUploaded != tt.sent || got.BytesResumed != tt.resumed {
+			t.Errorf("%s: got %d sent and %d resumed, want %d and %d", tt.name, got.BytesUploaded, got.BytesResumed, tt.sent, tt.resumed)
+		}
+		if len(reports) != tt.resumedReports || len(reports) > 0 && (reports[0].Done != 5 || reports[0].Total != 7) {
+			t.Errorf("%s: got %v", tt.name, reports)
+		}
+	}
+}
+
+// TestPushCountsFailedAttempts: what went out went out.
+func TestPushCountsFailedAttempts(t *testing.T) {
+	a := artifact(t, layout.ArtifactSpec{Config: configLayer(), Layers: []layout.Layer{blobLayer("model/0", []byte("weights"))}})
+	attempts := 0
+	s := &teller{spy: newSpy(a), upload: func(w layout.Watch) error {
+		w.Sent(3)
+		if attempts++; attempts < 3 {
+			return passing{errors.New("wrong bytes from a link")}
+		}
+		return nil
+	}}
+	got, err := layout.Push(t.Context(), s, a, layout.PushOptions{})
+	if err != nil || got.BytesUploaded != 9 {
+		t.Errorf("got %+v, %v, want 9 bytes sent", got, err)
+	}
+}
+
+// TestPushIsRefusedFirst: a store's objection counts before it is asked anything.
+func TestPushIsRefusedFirst(t *testing.T) {
+	a := sample(t)
+	s := &teller{spy: newSpy(a), check: layout.ErrLimit}
+	_, err := layout.Push(t.Context(), s, a, layout.PushOptions{Tags: []string{"v1"}, NoClobber: true})
+	if !errors.Is(err, layout.ErrLimit) || len(s.calls) != 1 {
+		t.Errorf("got %v after %q", err, s.calls)
+	}
+	if err := layout.CheckArtifact(t.Context(), s.spy, a); err != nil {
+		t.Errorf("a store without limits: %v", err)
+	}
+}

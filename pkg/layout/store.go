@@ -39,6 +39,16 @@ type Fetcher interface {
 
 // Store is a place that keeps OCI content: one repository of a registry, an
 // image-layout folder, or any oras.Target ([FromTarget]).
+//
+// A store may have methods besides, which [Push] and the functions of this
+// package look for:
+//
+//	// Has is what the function of this name asks, where a digest alone says too little.
+//	Has(ctx context.Context, desc ocispec.Descriptor) (bool, error)
+//	// Upload is Push that tells more, and may go on with what an earlier run began.
+//	Upload(ctx context.Context, desc ocispec.Descriptor, open Opener, w Watch) error
+//	// CheckArtifact refuses what the store is known not to take, before any byte is sent.
+//	CheckArtifact(ctx context.Context, a *Artifact) error
 type Store interface {
 	Fetcher
 	// Stat returns a blob's size in bytes, ErrNotFound where there is none.
@@ -53,6 +63,18 @@ type Store interface {
 	// PutManifest stores an image manifest and points the tags to it. With no tag
 	// it is stored by digest.
 	PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, tags ...string) error
+}
+
+// Watch is told how a blob gets to its store. The functions may be nil; they are
+// called in the middle of the transfer, one at a time.
+type Watch struct {
+	// Resumed is told how many bytes of an earlier run the store has, before
+	// anything is sent; and 0, should they turn out to be of no use.
+	Resumed func(n int64)
+	// Moved is told the offset that an attempt has reached.
+	Moved func(off int64)
+	// Sent is told that n bytes more went out, also those that went out before.
+	Sent func(n int64)
 }
 
 // Opener opens a blob's bytes from offset off to the end. It can be called any
