@@ -26,6 +26,9 @@ const (
 	AnnotationSymlink = "run.carton.symlink"
 	// AnnotationMembers lists what a tar layer holds: see docs/mapping.md.
 	AnnotationMembers = "run.carton.members"
+	// AnnotationExtra marks a layer that is no member of the carton: a copy where
+	// a registry's page looks for it. Its value is "true".
+	AnnotationExtra = "run.carton.extra"
 
 	annotationPrefix = "run.carton."
 )

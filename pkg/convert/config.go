@@ -61,7 +61,8 @@ func newConfig(info *carton.Info, details Details, diffIDs []digest.Digest, opts
 
 // ParseModelConfig reads a config, of any family and whoever wrote it. What it
 // doesn't know it ignores; "diff_ids", as older versions of the specification
-// had it, is read as "diffIds". Errors wrap layout.ErrFormat.
+// had it, is read as "diffIds", and so are those of an image's config. Errors
+// wrap layout.ErrFormat.
 func ParseModelConfig(b []byte) (*ModelConfig, error) {
 	var c struct {
 		ModelConfig
@@ -69,6 +70,9 @@ func ParseModelConfig(b []byte) (*ModelConfig, error) {
 			ModelFS
 			Legacy []digest.Digest `json:"diff_ids"`
 		} `json:"modelfs"`
+		RootFS struct {
+			DiffIDs []digest.Digest `json:"diff_ids"`
+		} `json:"rootfs"`
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	if err := d.Decode(&c); err != nil {
@@ -77,6 +81,9 @@ func ParseModelConfig(b []byte) (*ModelConfig, error) {
 	c.ModelConfig.ModelFS = c.ModelFS.ModelFS
 	if c.ModelConfig.ModelFS.DiffIDs == nil {
 		c.ModelConfig.ModelFS.DiffIDs = c.ModelFS.Legacy
+	}
+	if c.ModelConfig.ModelFS.DiffIDs == nil {
+		c.ModelConfig.ModelFS.DiffIDs = c.RootFS.DiffIDs
 	}
 	return &c.ModelConfig, nil
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // findManifest looks for MANIFEST and parses it: a raw layer of that name, a tar
-// layer that lists nothing else, a member of any other tar layer. Wherever it
-// is, its bytes are verified by its layer's digest.
+// layer that lists it, a member of any tar layer without a list. Wherever it is,
+// its bytes are verified by its layer's digest.
 func (s *Source) findManifest(ctx context.Context) (bool, error) {
 	raw := []byte(nil)
 	for i := range s.layers {
@@ -23,7 +23,7 @@ func (s *Source) findManifest(ctx context.Context) (bool, error) {
 		switch {
 		case l.format == formatRaw && l.name == carton.ManifestName && l.symlink == "":
 			raw, err = layout.ReadBlob(ctx, s.fetcher, s.manifest.Layers[i], carton.MaxManifestBytes)
-		case len(l.list) == 1 && l.list[0].line == manifestLine:
+		case slices.ContainsFunc(l.list, func(it sizedLine) bool { return it.line == manifestLine }):
 			raw, err = s.readFromTar(ctx, i, carton.ManifestName, carton.MaxManifestBytes)
 		default:
 			continue

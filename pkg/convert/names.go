@@ -26,7 +26,10 @@ func (s *Source) classify() error {
 	for i, desc := range s.manifest.Layers {
 		l := &s.layers[i]
 		var ok bool
-		if _, l.format, ok = parseMediaType(desc.MediaType); !ok {
+		if _, l.format, ok = parseMediaType(desc.MediaType); !ok && isMappedImage(s.manifest) {
+			l.format, ok = parseImageType(desc.MediaType)
+		}
+		if !ok {
 			return &layout.Error{
 				Object: desc.Digest.String(), Kind: layout.ErrFormat,
 				Msg: fmt.Sprintf("is a layer of the unknown type %.128q", desc.MediaType),

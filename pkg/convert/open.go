@@ -53,7 +53,7 @@ func Open(ctx context.Context, f layout.Fetcher, desc ocispec.Descriptor, opts O
 		return nil, err
 	}
 	s := newSource(f, desc, opts)
-	s.raw, s.manifest = raw, m
+	s.raw, s.whole, s.manifest = raw, m, withoutExtras(m)
 	if err := s.open(ctx); err != nil {
 		_ = s.Close() // it holds nothing yet but what failed
 		return nil, err
@@ -100,8 +100,9 @@ var otherTypes = map[string]string{
 }
 
 // checkModelArtifact decides what is a model artifact: one whose artifactType
-// says so, or that has none and whose config's media type says so. A config that
-// contradicts the artifactType is refused; the empty one does not.
+// says so, or that has none and whose config's media type says so, or that has
+// none and is an image of this mapping. A config that contradicts the
+// artifactType is refused; the empty one does not.
 func checkModelArtifact(m *ocispec.Manifest) error {
 	var artifact, config bool
 	for _, t := range families {
@@ -110,7 +111,7 @@ func checkModelArtifact(m *ocispec.Manifest) error {
 	}
 	emptyConfig := m.Config.MediaType == ocispec.MediaTypeEmptyJSON
 	switch {
-	case artifact && (config || emptyConfig), m.ArtifactType == "" && config:
+	case artifact && (config || emptyConfig), m.ArtifactType == "" && (config || isMappedImage(m)):
 	case m.ArtifactType == "" || artifact:
 		if what, ok := otherTypes[m.Config.MediaType]; ok {
 			return notModel("it is %s (config %s)", what, m.Config.MediaType)

@@ -28,7 +28,8 @@ type Source struct {
 	opts     OpenOptions
 	desc     ocispec.Descriptor
 	raw      []byte
-	manifest *ocispec.Manifest
+	whole    *ocispec.Manifest // as it was read
+	manifest *ocispec.Manifest // without layers that are no member's
 	layers   []layerInfo
 
 	home        int // the layer that holds MANIFEST
@@ -71,7 +72,7 @@ func newSource(f layout.Fetcher, desc ocispec.Descriptor, opts OpenOptions) *Sou
 func (s *Source) Descriptor() ocispec.Descriptor { return s.desc }
 
 // ImageManifest returns the image manifest. The caller must not change it.
-func (s *Source) ImageManifest() *ocispec.Manifest { return s.manifest }
+func (s *Source) ImageManifest() *ocispec.Manifest { return s.whole }
 
 // ManifestBytes returns the image manifest's bytes. The caller must not change
 // them.
