@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/jsonstream"
 )
 
 // Limits on what is read.
@@ -148,18 +149,18 @@ const pointerPrefix = "version https://git-lfs"
 // parse reads the n bytes of JSON in r and checks what they say.
 func parse(r io.Reader, n int64) (*Header, error) {
 	h := &Header{DataStart: 8 + n}
-	p := &parser{lex: newLexer(r), most: MaxTensors}
+	p := &parser{json: jsonstream.New(r), most: MaxTensors}
 	if err := p.header(h); err != nil {
-		if p.lex.err != nil {
-			return nil, fmt.Errorf("read header: %w", p.lex.err)
+		if source := p.json.SourceError(); source != nil {
+			return nil, fmt.Errorf("read header: %w", source)
 		}
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return nil, fmt.Errorf("%w: header: %w", ErrFormat, err)
 	}
-	if p.lex.read != n {
-		return nil, fmt.Errorf("%w: header ends after %d bytes, want %d: %w", ErrFormat, p.lex.read, n, io.ErrUnexpectedEOF)
+	if got := p.json.Offset(); got != n {
+		return nil, fmt.Errorf("%w: header ends after %d bytes, want %d: %w", ErrFormat, got, n, io.ErrUnexpectedEOF)
 	}
 	if err := check(h); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFormat, err)

@@ -3,18 +3,21 @@ package safetensors
 import (
 	"errors"
 	"fmt"
+
+	"github.com/carton-oci/carton-oci/internal/jsonstream"
 )
 
 // parser reads the JSON of a header. What the format does not allow is an error
 // where it stands, so nothing is recursive but values that are skipped.
 type parser struct {
-	lex  *lexer
+	json *jsonstream.Reader
 	most int // tensors
 }
 
-// header reads the whole JSON, the padding included.
+// header reads the whole JSON, the padding included. That no tensor occurs twice
+// is check's affair, which sorts them.
 func (p *parser) header(h *Header) error {
-	err := p.object(func(key string) error {
+	err := p.json.Members(func(key string) error {
 		if key == "__metadata__" {
 			if h.Metadata != nil {
 				return errors.New("__metadata__ occurs twice")
@@ -34,17 +37,17 @@ func (p *parser) header(h *Header) error {
 	if err != nil {
 		return err
 	}
-	return p.lex.end()
+	return p.json.End()
 }
 
 // metadata reads a map of strings to strings.
 func (p *parser) metadata(h *Header) error {
 	h.Metadata = map[string]string{}
-	return p.object(func(key string) error {
+	return p.json.Members(func(key string) error {
 		if _, ok := h.Metadata[key]; ok {
 			return fmt.Errorf("__metadata__: %s occurs twice", quote(key))
 		}
-		value, err := p.lex.str()
+		value, err := p.json.String()
 		if err != nil {
 			return fmt.Errorf("__metadata__: %s: %w", quote(key), err)
 		}
@@ -56,7 +59,7 @@ func (p *parser) metadata(h *Header) error {
 // tensor reads one entry.
 func (p *parser) tensor(t *Tensor, draft *bool) error {
 	var shape, offsets bool
-	err := p.object(func(key string) (err error) {
+	err := p.json.Members(func(key string) (err error) {
 		switch key {
 		case "dtype":
 			if t.DType != "" {
@@ -68,7 +71,7 @@ func (p *parser) tensor(t *Tensor, draft *bool) error {
 				return errors.New("shape occurs twice")
 			}
 			shape = true
-			t.Shape, err = p.numbers(MaxDims)
+			t.Shape, err = p.json.Naturals(MaxDims)
 		case "data_offsets", "offsets":
 			if offsets {
 				return errors.New("data_offsets occurs twice")
@@ -77,7 +80,7 @@ func (p *parser) tensor(t *Tensor, draft *bool) error {
 			*draft = *draft || key == "offsets"
 			err = p.offsets(t)
 		default:
-			return p.skip()
+			return p.json.Skip()
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
@@ -98,7 +101,7 @@ func (p *parser) tensor(t *Tensor, draft *bool) error {
 }
 
 func (p *parser) dtype(t *Tensor, draft *bool) error {
-	name, err := p.lex.str()
+	name, err := p.json.String()
 	if err != nil {
 		return fmt.Errorf("dtype: %w", err)
 	}
@@ -113,7 +116,7 @@ func (p *parser) dtype(t *Tensor, draft *bool) error {
 }
 
 func (p *parser) offsets(t *Tensor) error {
-	n, err := p.numbers(2)
+	n, err := p.json.Naturals(2)
 	if err != nil {
 		return err
 	}
@@ -122,93 +125,4 @@ func (p *parser) offsets(t *Tensor) error {
 	}
 	t.Begin, t.End = n[0], n[1]
 	return nil
-}
-
-// object reads an object and calls member behind each key.
-func (p *parser) object(member func(key string) error) error {
-	if err := p.lex.want('{'); err != nil {
-		return err
-	}
-	return p.list('}', func() error {
-		key, err := p.lex.str()
-		if err != nil {
-			return err
-		}
-		if err := p.lex.want(':'); err != nil {
-			return err
-		}
-		return member(key)
-	})
-}
-
-// numbers reads an array of up to limit numbers.
-func (p *parser) numbers(limit int) ([]int64, error) {
-	if err := p.lex.want('['); err != nil {
-		return nil, err
-	}
-	n := []int64{}
-	err := p.list(']', func() error {
-		if len(n) == limit {
-			return fmt.Errorf("more than %d numbers", limit)
-		}
-		v, err := p.lex.number()
-		n = append(n, v)
-		return err
-	})
-	return n, err
-}
-
-// list reads items separated by commas up to the byte that closes the list.
-func (p *parser) list(closing byte, item func() error) error {
-	c, err := p.lex.peek()
-	if err != nil {
-		return err
-	}
-	if c == closing {
-		return p.lex.want(closing)
-	}
-	for {
-		if err := item(); err != nil {
-			return err
-		}
-		c, err := p.lex.peek()
-		if err != nil {
-			return err
-		}
-		if c == closing {
-			return p.lex.want(closing)
-		}
-		if err := p.lex.want(','); err != nil {
-			return err
-		}
-	}
-}
-
-// maxSkip is how deep a value may be nested that is not read.
-const maxSkip = 16
-
-// skip reads any value and forgets it.
-func (p *parser) skip() error { return p.skipAt(0) }
-
-func (p *parser) skipAt(depth int) error {
-	if depth > maxSkip {
-		return fmt.Errorf("nested deeper than %d", maxSkip)
-	}
-	c, err := p.lex.peek()
-	if err != nil {
-		return err
-	}
-	switch c {
-	case '{':
-		return p.object(func(string) error { return p.skipAt(depth + 1) })
-	case '[':
-		if err := p.lex.want('['); err != nil {
-			return err
-		}
-		return p.list(']', func() error { return p.skipAt(depth + 1) })
-	case '"':
-		_, err := p.lex.str()
-		return err
-	}
-	return p.lex.scalar()
 }

@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/carton-oci/carton-oci/internal/jsonstream"
 )
 
 func TestLimitsOfTheParser(t *testing.T) {
@@ -12,13 +14,13 @@ func TestLimitsOfTheParser(t *testing.T) {
 		"b":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},
 		"c":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`
 	for most, want := range map[int]string{3: "", 2: "more than 2 tensors"} {
-		p := &parser{lex: newLexer(strings.NewReader(three)), most: most}
+		p := &parser{json: jsonstream.New(strings.NewReader(three)), most: most}
 		if err := p.header(&Header{}); (want == "") != (err == nil) || err != nil && err.Error() != want {
 			t.Errorf("at most %d: got %v, want %q", most, err, want)
 		}
 	}
-	long := io.MultiReader(strings.NewReader(`{"`), io.LimitReader(letters{}, maxString+1), strings.NewReader(`":{}}`))
-	p := &parser{lex: newLexer(long), most: 1}
+	long := io.MultiReader(strings.NewReader(`{"`), io.LimitReader(letters{}, jsonstream.MaxString+1), strings.NewReader(`":{}}`))
+	p := &parser{json: jsonstream.New(long), most: 1}
 	if err := p.header(&Header{}); err == nil || !strings.Contains(err.Error(), "a string is longer than") {
 		t.Errorf("a long name: got %v", err)
 	}

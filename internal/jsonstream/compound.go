@@ -1,0 +1,161 @@
+package jsonstream
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// MaxSkipDepth is how deep a value may be nested that is skipped.
+const MaxSkipDepth = 64
+
+// Object consumes an object and calls member behind each key; member consumes
+// the key's value. No key may occur twice.
+func (r *Reader) Object(member func(key string) error) error {
+	var seen keys
+	return r.Members(func(key string) error {
+		if seen.add(key) {
+			return fmt.Errorf("the key %s occurs twice", shorten(key))
+		}
+		return member(key)
+	})
+}
+
+// Members is [Reader.Object] without the check for duplicate keys, for a caller
+// that has its own.
+func (r *Reader) Members(member func(key string) error) error {
+	if err := r.want('{'); err != nil {
+		return err
+	}
+	return r.list('}', func() error {
+		key, err := r.String()
+		if err != nil {
+			return err
+		}
+		if err := r.want(':'); err != nil {
+			return err
+		}
+		return member(key)
+	})
+}
+
+// Array consumes an array and calls item for each value, which item consumes.
+func (r *Reader) Array(item func() error) error {
+	if err := r.want('['); err != nil {
+		return err
+	}
+	return r.list(']', item)
+}
+
+// Naturals consumes an array of at most limit whole numbers, none of them
+// negative.
+func (r *Reader) Naturals(limit int) ([]int64, error) {
+	n := []int64{}
+	err := r.Array(func() error {
+		if len(n) == limit {
+			return fmt.Errorf("more than %d numbers", limit)
+		}
+		v, err := r.Natural()
+		n = append(n, v)
+		return err
+	})
+	return n, err
+}
+
+// list reads items separated by commas up to the byte that closes the list.
+func (r *Reader) list(closing byte, item func() error) error {
+	c, err := r.Peek()
+	if err != nil {
+		return err
+	}
+	if c == closing {
+		return r.want(closing)
+	}
+	for {
+		if err := item(); err != nil {
+			return err
+		}
+		c, err := r.Peek()
+		if err != nil {
+			return err
+		}
+		if c == closing {
+			return r.want(closing)
+		}
+		if err := r.want(','); err != nil {
+			return err
+		}
+	}
+}
+
+// Skip consumes any value and forgets it. What is skipped is not believed, so
+// its keys are not compared.
+func (r *Reader) Skip() error { return r.skip(0) }
+
+func (r *Reader) skip(depth int) error {
+	if depth > MaxSkipDepth {
+		return fmt.Errorf("nested deeper than %d", MaxSkipDepth)
+	}
+	c, err := r.Peek()
+	if err != nil {
+		return err
+	}
+	switch c {
+	case '{':
+		_ = r.want('{') // it is there
+		return r.list('}', func() error {
+			if err := r.skipString(); err != nil {
+				return err
+			}
+			if err := r.want(':'); err != nil {
+				return err
+			}
+			return r.skip(depth + 1)
+		})
+	case '[':
+		return r.Array(func() error { return r.skip(depth + 1) })
+	case '"':
+		return r.skipString()
+	}
+	return r.scalar()
+}
+
+// fewKeys is how many keys are compared one by one: most objects have fewer.
+const fewKeys = 12
+
+// keys is the set of an object's keys.
+type keys struct {
+	few  []string
+	many map[string]bool
+}
+
+// add adds a key and reports whether it was there.
+func (k *keys) add(key string) bool {
+	if k.many != nil {
+		seen := k.many[key]
+		k.many[key] = true
+		return seen
+	}
+	for _, other := range k.few {
+		if other == key {
+			return true
+		}
+	}
+	k.few = append(k.few, key)
+	if len(k.few) > fewKeys {
+		k.many = make(map[string]bool, 2*len(k.few))
+		for _, other := range k.few {
+			k.many[other] = true
+		}
+		k.few = nil
+	}
+	return false
+}
+
+// shorten returns a key for an error's text.
+func shorten(key string) string {
+	const most = 100
+	if len(key) > most {
+		return strconv.QuoteToGraphic(key[:most]) + "…"
+	}
+	return strconv.QuoteToGraphic(key)
+}
