@@ -92,6 +92,7 @@ func TestChangedArtifacts(t *testing.T) {
 		"a container image": {
 			change: func(_ *shelf, m *ocispec.Manifest) {
 				m.ArtifactType, m.Config.MediaType = "", ocispec.MediaTypeImageConfig
+				delete(m.Annotations, AnnotationModelHash)
 			},
 			kind: layout.ErrFormat, text: "a container image",
 		},
