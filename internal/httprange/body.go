@@ -34,6 +34,8 @@ type Body struct {
 	current *response // nil: none open
 	plain   bool      // ranges don't work here: ask for the whole
 
+	needRanges bool // never ask for the whole in place of a range
+
 	failures int // in a row
 	meter    meter
 }

@@ -15,9 +15,13 @@
 //     is dropped) and state a size that does not change; it may end early. Any
 //     other 206 is not used, and the content is asked for as a whole instead.
 //   - 200: the server does not honour ranges; the bytes before the offset are
-//     read and dropped, however many ([Getter] NeedRanges makes it an error).
+//     read and dropped, however many.
 //   - 416: the content ends before the offset; where its size is known to be
 //     larger, the content is asked for as a whole.
+//   - under [Getter] NeedRanges, and under a context of [OnlyRanges], all that ends
+//     in the whole being sent is ErrNoRanges instead; under the latter a 206 that
+//     holds more than was asked for is, too. Who reads many ranges of one content
+//     at once must not be sent all of it each time.
 //   - a body that ends early is continued from where it broke; one that goes on
 //     after its size is an error at the end of the content, and cut elsewhere.
 //

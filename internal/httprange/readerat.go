@@ -229,7 +229,7 @@ func (r *ReaderAt) fetch(off, n int64) ([]byte, error) {
 
 // openSuffix opens the last n bytes of content whose size is not known.
 func (g *Getter) openSuffix(ctx context.Context, newRequest NewRequest, n int64) (*Body, error) {
-	b := &Body{g: g, newRequest: newRequest, end: -1, size: -1, suffix: n}
+	b := &Body{g: g, newRequest: newRequest, end: -1, size: -1, suffix: n, needRanges: g.NeedRanges}
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	if err := b.connect(); err != nil {
 		return nil, b.fail(err)

@@ -146,7 +146,7 @@ func (b *Body) acceptWhole(resp *http.Response, ranged bool) (skip int64, err er
 	if err := b.pin.check(resp.Header, b.g.Pinned); err != nil {
 		return 0, err
 	}
-	if ranged && b.g.NeedRanges && resp.ContentLength != 0 { // of nothing there is no range
+	if ranged && b.needRanges && resp.ContentLength != 0 { // of nothing there is no range
 		return 0, fmt.Errorf("%w: got status 200, want 206", ErrNoRanges)
 	}
 	// A length is one of the content only where nothing was decoded on the way.
@@ -166,8 +166,9 @@ func (b *Body) acceptPart(resp *http.Response) (skip int64, err error) {
 	}
 	switch {
 	case err != nil, part.first > b.pos, part.last < b.pos, part.size < 0,
-		resp.ContentLength >= 0 && resp.ContentLength != length:
-		if b.g.NeedRanges {
+		resp.ContentLength >= 0 && resp.ContentLength != length,
+		IsOnlyRanges(b.ctx) && (part.first < b.pos || b.end >= 0 && part.last >= b.end):
+		if b.needRanges {
 			return 0, fmt.Errorf("%w: asked for byte %d, got Content-Range %s", ErrNoRanges, b.pos, Printable(strconv.Quote(resp.Header.Get("Content-Range"))))
 		}
 		return 0, errPlain
@@ -190,7 +191,9 @@ func (b *Body) acceptPast(resp *http.Response) error {
 	switch {
 	case err == nil && part.first < 0 && part.size >= 0 && part.size <= b.pos:
 		return b.sized(part.size)
-	case b.g.NeedRanges:
+	case IsOnlyRanges(b.ctx):
+		return fmt.Errorf("%w: got status 416 for byte %d", ErrNoRanges, b.pos)
+	case b.needRanges:
 		return b.g.statusError(resp, b.current.dog)
 	}
 	return errPlain
