@@ -36,6 +36,9 @@ func safetensorsOf(n, pad int, dtypes ...string) []byte {
 	return append(append(b, header...), make([]byte, off)...)
 }
 
+// headerAtOnce is how much of a header pkg/inspect asks for first.
+const headerAtOnce = 100_000
+
 func detailsOf(t *testing.T, files map[string][]byte, symlinks map[string]string) Details {
 	t.Helper()
 	return detailsFrom(t, cartontest.New(files, symlinks), "")

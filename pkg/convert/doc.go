@@ -13,5 +13,5 @@
 // [Open] refuses a number that it does not know. docs/mapping.md describes it
 // for other implementations; its tables are those in category.go (member to
 // layer, file name to category), annotations.go (carton.toml to annotations and
-// config), mediatype.go and describe.go, and a test compares them.
+// config), mediatype.go and [inspect.Formats], and a test compares them.
 package convert

@@ -9,6 +9,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/inspect"
 )
 
 // The tables of docs/mapping.md are those of the code, row by row.
@@ -125,8 +126,8 @@ func typeTable() string {
 
 func formatTable() string {
 	rows := []string{"| format | file names |", "|---|---|"}
-	for _, f := range formatSuffixes {
-		rows = append(rows, "| "+f.format+" | `*"+strings.Join(f.suffixes, "` `*")+"` |")
+	for _, f := range inspect.Formats() {
+		rows = append(rows, "| "+f.Name+" | `*"+strings.Join(f.Suffixes, "` `*")+"` |")
 	}
 	return strings.Join(rows, "\n")
 }

@@ -1,0 +1,194 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
+)
+
+// Facts are what a carton's weights are.
+type Facts struct {
+	// Format is the format with the most bytes, "" where no name tells one.
+	Format string
+	// Formats are all of them, most bytes first.
+	Formats []Share
+	// Precision is the types of all tensors that were counted, most bytes first,
+	// joined with commas: "bfloat16,float32".
+	Precision string
+	// Precisions are the same types with the bytes of each.
+	Precisions []Share
+	// Parameters is how many elements those tensors have; -1 where no file says.
+	Parameters int64
+	// Models are the models inside PT2 archives.
+	Models []Model
+	// Notes say what could not be counted.
+	Notes []Note
+}
+
+// Share is how many bytes something makes.
+type Share struct {
+	Name  string
+	Bytes int64
+}
+
+// Model is one model of a PT2 archive.
+type Model struct {
+	Member string // that the archive is
+	Name   string
+	// Tensors and Parameters count its weights, and the elements of those that are
+	// parameters.
+	Tensors    int
+	Parameters int64
+	// Backends are those that AOTInductor compiled it for, "" for the one that has
+	// no name.
+	Backends []string
+}
+
+// precisions are ModelPack's names for the types of safetensors; any other is
+// its own name in lower case.
+var precisions = map[safetensors.DType]string{
+	safetensors.F64: "float64", safetensors.F32: "float32", safetensors.F16: "float16", safetensors.BF16: "bfloat16",
+	safetensors.I64: "int64", safetensors.I32: "int32", safetensors.I16: "int16", safetensors.I8: "int8",
+	safetensors.U64: "uint64", safetensors.U32: "uint32", safetensors.U16: "uint16", safetensors.U8: "uint8",
+	safetensors.C64: "complex64", safetensors.F4: "float4",
+	safetensors.F8E4M3: "float8_e4m3", safetensors.F8E5M2: "float8_e5m2", safetensors.F8E8M0: "float8_e8m0",
+	safetensors.F8E4M3FNUZ: "float8_e4m3fnuz", safetensors.F8E5M2FNUZ: "float8_e5m2fnuz",
+	safetensors.F6E2M3: "float6_e2m3", safetensors.F6E3M2: "float6_e3m2",
+}
+
+// count is how much there is of one type.
+type count struct {
+	Elements int64 `json:"elements"`
+	Bytes    int64 `json:"bytes"`
+}
+
+// fileFacts are what is remembered of one file. A file that is broken has none:
+// its content is its author's affair.
+type fileFacts struct {
+	Types  map[string]count `json:"types,omitempty"`
+	Models []Model          `json:"models,omitempty"`
+	Notes  []string         `json:"notes,omitempty"`
+}
+
+// Describe finds out what the weights are, from members below model/ whose names
+// tell a format. Of a safetensors file all tensors count; of a PT2 archive the
+// parameters, or all weights where it calls none a parameter. What several names
+// or models of an archive share counts once: tensors that begin at the same
+// element of the same storage are one.
+//
+// Sizes must be known: [carton.Member] Size of -1 counts as 0 bytes of a format.
+func Describe(ctx context.Context, src carton.Source, opts Options) (*Facts, error) {
+	members, err := src.Members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return DescribeMembers(ctx, src, members, opts)
+}
+
+// DescribeMembers is [Describe] of a source whose members are in hand.
+func DescribeMembers(ctx context.Context, src carton.Source, members []carton.Member, opts Options) (*Facts, error) {
+	all := filesOf(members, modelFolder)
+	formats := map[string]int64{}
+	for _, f := range all {
+		formats[f.format] += max(f.Size, 0)
+	}
+	files := readable(all)
+	facts := make([]fileFacts, len(files))
+	err := scan(ctx, files, opts, func(ctx context.Context, i int) (err error) {
+		facts[i], err = factsOf(ctx, src, files[i], opts)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := sum(files, facts)
+	out.Formats = byBytes(formats)
+	if len(out.Formats) > 0 {
+		out.Format = out.Formats[0].Name
+	}
+	return out, nil
+}
+
+// sum adds the facts of files up.
+func sum(files []file, facts []fileFacts) *Facts {
+	out := &Facts{}
+	bytes := map[string]int64{}
+	for i, f := range facts {
+		for dtype, n := range f.Types {
+			bytes[precisionOf(dtype)] += n.Bytes
+			out.Parameters += n.Elements
+		}
+		for _, m := range f.Models {
+			m.Member = files[i].Path
+			out.Models = append(out.Models, m)
+		}
+		for _, text := range f.Notes {
+			out.Notes = append(out.Notes, Note{files[i].Path, text})
+		}
+	}
+	out.Precisions = byBytes(bytes)
+	var names []string
+	for _, p := range out.Precisions {
+		names = append(names, p.Name)
+	}
+	out.Precision = strings.Join(names, ",")
+	if len(names) == 0 {
+		out.Parameters = -1
+	}
+	return out
+}
+
+func precisionOf(dtype string) string {
+	if name, ok := precisions[safetensors.DType(dtype)]; ok {
+		return name
+	}
+	return lowerASCII(dtype)
+}
+
+// byBytes returns the names, most bytes first, ties by name.
+func byBytes(bytes map[string]int64) []Share {
+	var shares []Share
+	for _, name := range slices.Sorted(maps.Keys(bytes)) {
+		shares = append(shares, Share{name, bytes[name]})
+	}
+	slices.SortStableFunc(shares, func(a, b Share) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return shares
+}
+
+// factsOf counts one file's tensors, unless that is remembered.
+func factsOf(ctx context.Context, src carton.Source, f file, opts Options) (fileFacts, error) {
+	key := "facts " + f.format + " " + f.Hash
+	var facts fileFacts
+	if opts.Recall != nil && opts.Recall(key, &facts) {
+		return facts, nil
+	}
+	if skipped(f, opts) {
+		return fileFacts{Notes: []string{noteSkipped}}, nil
+	}
+	c, err := look(ctx, src, f, opts)
+	if err != nil {
+		return facts, err
+	}
+	facts = fileFacts{Types: countTypes(c.tensors), Models: c.models, Notes: c.notes}
+	if opts.Remember != nil {
+		opts.Remember(key, facts)
+	}
+	return facts, nil
+}
+
+// countTypes counts a file's tensors by type.
+func countTypes(tensors []Tensor) map[string]count {
+	types := map[string]count{}
+	for _, t := range counted(tensors) {
+		n := types[t.DType]
+		n.Elements += t.Elements()
+		n.Bytes += t.Bytes
+		types[t.DType] = n
+	}
+	return types
+}

@@ -1,0 +1,132 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
+)
+
+// headerAtOnce is how much of a safetensors file is asked for first, in bytes:
+// nearly all headers are shorter.
+const headerAtOnce = 100_000
+
+// readSafetensors reads the header of a safetensors member. What is wrong with
+// the header is the note; the error is the source's.
+func readSafetensors(ctx context.Context, src carton.Source, m carton.Member) (h *safetensors.Header, note string, err error) {
+	in := &headerReader{ctx: ctx, src: src, member: m}
+	defer in.close()
+	h, err = safetensors.ReadHeader(in)
+	switch {
+	case in.err != nil:
+		return nil, "", fmt.Errorf("read the header of %s: %w", carton.QuotePath(m.Path), in.err)
+	case err != nil:
+		return nil, err.Error(), nil
+	case m.Size >= 0 && h.Size() != m.Size:
+		note := fmt.Sprintf("%v: file has %d bytes, its header needs %d", safetensors.ErrFormat, m.Size, h.Size())
+		return nil, note, nil
+	}
+	return h, "", nil
+}
+
+// headerReader reads a member's beginning: where ranges are cheap one of them,
+// or two where the header is long; elsewhere one stream. It tells errors of the
+// source from those of the content.
+type headerReader struct {
+	ctx    context.Context //nolint:containedctx // lives within one call
+	src    carton.Source
+	member carton.Member
+
+	stream io.ReadCloser // where ranges are dear
+	buf    []byte        // what was read and not given out
+	off    int64         // where the next range begins
+	end    int64         // where the header ends, once known
+	err    error         // of the source
+}
+
+func (r *headerReader) close() {
+	if r.stream != nil {
+		_ = r.stream.Close() // nothing more is wanted of it
+	}
+}
+
+func (r *headerReader) Read(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	if !ranged(r.member) {
+		return r.forward(p)
+	}
+	if len(r.buf) == 0 {
+		if r.err = r.next(); r.err != nil {
+			return 0, r.err
+		}
+	}
+	if len(r.buf) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, r.buf)
+	r.buf = r.buf[n:]
+	return n, nil
+}
+
+// forward reads on in the member.
+func (r *headerReader) forward(p []byte) (int, error) {
+	if r.stream == nil {
+		if r.stream, r.err = r.src.OpenRange(r.ctx, r.member.Path, 0, -1); r.err != nil {
+			return 0, r.err
+		}
+	}
+	n, err := r.stream.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return n, err
+}
+
+// next reads the next range into buf, and nothing behind the header.
+func (r *headerReader) next() error {
+	n := int64(headerAtOnce)
+	if r.off > 0 {
+		n = r.end - r.off
+	}
+	if r.member.Size >= 0 {
+		n = min(n, r.member.Size-r.off)
+	}
+	if n <= 0 {
+		return nil
+	}
+	b, err := readRange(r.ctx, r.src, r.member, r.off, n)
+	if err != nil {
+		return err
+	}
+	r.buf = b
+	if r.off == 0 && len(r.buf) >= 8 {
+		r.end = 8 + int64(min(binary.LittleEndian.Uint64(r.buf), safetensors.MaxHeaderBytes))
+	}
+	r.off += int64(len(r.buf))
+	return nil
+}
+
+// readRange reads n bytes of a member, unverified; fewer where the member's size
+// is not known and it ends before.
+func readRange(ctx context.Context, src carton.Source, m carton.Member, off, n int64) ([]byte, error) {
+	in, err := src.OpenRange(ctx, m.Path, off, n)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	// As much as comes, not as much as was asked for at once: a header may be long
+	// and a size a lie.
+	var b bytes.Buffer
+	_, err = io.Copy(&b, in)
+	if m.Size < 0 && errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return b.Bytes(), err
+}

@@ -1,0 +1,132 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
+)
+
+// ErrElements: the tensor's elements can't be given.
+var ErrElements = errors.New("has no elements to give")
+
+// wholeSlack is how many bytes beside the tensor's a member may have to be read
+// whole, and so verified, although a range would do.
+const wholeSlack = 64 << 10
+
+// Open opens the elements of a tensor of src: in C order, little-endian, without
+// gaps. It asks for them alone where ranges are cheap. Where they are dear, or
+// where there is little else in the member, it reads the member whole; then
+// verified is true, and the reader returns io.EOF only if the member had the
+// hash that MANIFEST lists and its header says of the tensor what was said
+// before.
+//
+// Strings, nested tensors and pickles are ErrElements.
+func Open(ctx context.Context, src carton.Source, t *Tensor) (r io.ReadCloser, verified bool, err error) {
+	switch {
+	case t.DType == string(carton.Nested):
+		err := fmt.Errorf("tensor %s: %w: it is nested", quoteName(t.Name), ErrElements)
+		return nil, false, hint.With(err, "it is made of %s", strings.Join(t.Inner, ", "))
+	case t.DType == string(carton.String):
+		err := fmt.Errorf("tensor %s: %w: strings are no numbers", quoteName(t.Name), ErrElements)
+		return nil, false, hint.With(err, "they are a TOML file: cat SOURCE %s", t.Member)
+	case t.at.kind == kindPT2:
+		r, err = openPacked(ctx, src, t)
+		return r, false, err
+	case t.at.kind == kindData:
+		r, err = src.Open(ctx, t.Member)
+		if err != nil {
+			return nil, false, err
+		}
+		return &exactly{ReadCloser: r, left: t.Bytes, member: t.Member}, true, nil
+	}
+	m := t.at.member
+	if ranged(m) && (m.Size < 0 || m.Size-t.Bytes > wholeSlack) {
+		if t.Bytes == 0 { // there is no range to ask for
+			return io.NopCloser(strings.NewReader("")), false, nil
+		}
+		r, err = src.OpenRange(ctx, m.Path, t.at.header+t.at.begin, t.Bytes)
+		return r, false, err
+	}
+	r, err = src.Open(ctx, m.Path)
+	if err != nil {
+		return nil, false, err
+	}
+	w := &whole{ReadCloser: r, tensor: t, left: t.Bytes}
+	if err := w.start(); err != nil {
+		_ = r.Close() // it says nothing that err doesn't
+		return nil, false, err
+	}
+	return w, true, nil
+}
+
+// exactly gives a member that must have left bytes.
+type exactly struct {
+	io.ReadCloser
+	left   int64
+	member string
+}
+
+func (e *exactly) Read(p []byte) (int, error) {
+	n, err := e.ReadCloser.Read(p)
+	e.left -= int64(n)
+	if e.left < 0 || e.left > 0 && err == io.EOF { //nolint:errorlint // the Source's own
+		return n, &carton.Error{Path: e.member, Kind: carton.ErrFormat, Msg: "its size is not what its shape and type need"}
+	}
+	return n, err
+}
+
+// whole reads a safetensors member to its end and gives one tensor of it.
+type whole struct {
+	io.ReadCloser // the member, verified
+	tensor        *Tensor
+	left          int64
+}
+
+// start reads the header again, now from what will be verified, and what lies
+// before the tensor.
+func (w *whole) start() error {
+	t := w.tensor
+	h, err := safetensors.ReadHeader(io.LimitReader(w.ReadCloser, t.at.header))
+	if err != nil {
+		return w.changed(err)
+	}
+	i := slices.IndexFunc(h.Tensors, func(o safetensors.Tensor) bool { return o.Name == t.Name })
+	if i < 0 || h.DataStart != t.at.header || h.Tensors[i].Begin != t.at.begin ||
+		string(h.Tensors[i].DType) != t.DType || !slices.Equal(h.Tensors[i].Shape, t.Shape) {
+		return w.changed(nil)
+	}
+	_, err = io.CopyN(io.Discard, w.ReadCloser, t.at.begin)
+	return ended(err)
+}
+
+// changed is the error for a header that is not the one that was read first. A
+// source that fails says so itself.
+func (w *whole) changed(err error) error {
+	if _, rest := io.Copy(io.Discard, w.ReadCloser); rest != nil {
+		return rest
+	}
+	return &carton.Error{
+		Path: w.tensor.Member, Kind: carton.ErrChecksum, Msg: "its header is not the one that was read first", Err: err,
+	}
+}
+
+func (w *whole) Read(p []byte) (int, error) {
+	if w.left > 0 {
+		n, err := w.ReadCloser.Read(p[:min(w.left, int64(len(p)))])
+		if w.left -= int64(n); w.left > 0 {
+			err = ended(err)
+		}
+		return n, err
+	}
+	if _, err := io.Copy(io.Discard, w.ReadCloser); err != nil {
+		return 0, err
+	}
+	return 0, io.EOF
+}

@@ -1,0 +1,104 @@
+package inspect
+
+import (
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
+)
+
+// Tensor is one tensor of one member.
+type Tensor struct {
+	Name string
+	// DType is the type of the elements as safetensors names it, or "string" or
+	// "nested" of tensor_data.
+	DType string
+	// Shape has a length a dimension, none for a scalar; it is nil where DType is
+	// "nested".
+	Shape []int64
+	// Bytes is the size of the elements, C order and without gaps, in bytes; of
+	// strings the size of the file that holds them, -1 where that is not known;
+	// 0 of a nested tensor.
+	Bytes int64
+	// Member is the path of the member that the tensor is in.
+	Member string
+	// Model is the name of a PT2 archive's model; "" elsewhere.
+	Model string
+	// Param says that a PT2 archive calls the tensor a parameter of the model, not
+	// a buffer or a constant.
+	Param bool
+	// Inner names the tensors that a nested one is made of.
+	Inner []string
+
+	at location
+}
+
+// location says where a tensor's elements are.
+type location struct {
+	member carton.Member
+	kind   kind
+	header int64 // of safetensors: where the data begins, in the member
+	begin  int64 // of safetensors: from there
+	packed *packedTensor
+}
+
+// kind says what sort of file holds a tensor.
+type kind int
+
+const (
+	kindSafetensors kind = iota
+	kindPT2
+	kindData // of tensor_data
+)
+
+// Elements returns how many elements the tensor has.
+func (t *Tensor) Elements() int64 {
+	if t.Shape == nil {
+		return 0
+	}
+	n := int64(1)
+	for _, d := range t.Shape {
+		n *= d // whoever made the tensor has checked that it fits
+	}
+	return n
+}
+
+// Note says what could not be read, or does not agree, in a member.
+type Note struct {
+	Member string
+	Text   string // "breaks the safetensors format: …"
+}
+
+// Options say what is looked at. The zero value is useful.
+type Options struct {
+	// Member is the one member to look into; "" is all of them.
+	Member string
+	// Model is the one model of PT2 archives to look at; "" is all of them.
+	Model string
+	// Concurrency is how many headers are read at once; 0 is 8.
+	Concurrency int
+	// Through reads PT2 archives also in members where ranges are dear, which
+	// costs two passes or more over each.
+	Through bool
+	// Recall and Remember keep what [Describe] learnt of a member's content, by a
+	// key that names it. nil keeps nothing.
+	Recall   func(key string, v any) bool
+	Remember func(key string, v any)
+}
+
+const defaultConcurrency = 8
+
+func (o Options) concurrency() int {
+	if o.Concurrency > 0 {
+		return o.Concurrency
+	}
+	return defaultConcurrency
+}
+
+// dtypes are the names of safetensors for the types of tensor_data.
+var dtypes = map[carton.DType]string{
+	carton.Float32: string(safetensors.F32), carton.Float64: string(safetensors.F64),
+	carton.Int8: string(safetensors.I8), carton.Int16: string(safetensors.I16),
+	carton.Int32: string(safetensors.I32), carton.Int64: string(safetensors.I64),
+	carton.Uint8: string(safetensors.U8), carton.Uint16: string(safetensors.U16),
+	carton.Uint32: string(safetensors.U32), carton.Uint64: string(safetensors.U64),
+	carton.String: string(carton.String), carton.Nested: string(carton.Nested),
+}

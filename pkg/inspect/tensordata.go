@@ -1,0 +1,56 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+)
+
+// dataTensors returns the tensors that tensor_data/index.toml lists, in its
+// order. An index that is broken is a note.
+func dataTensors(ctx context.Context, src carton.Source, members []carton.Member) ([]Tensor, []Note, error) {
+	if _, ok := src.Manifest().Lookup(carton.IndexName); !ok {
+		return nil, nil, nil
+	}
+	b, err := carton.ReadMember(ctx, src, carton.IndexName, carton.MaxIndexBytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	index, err := carton.ParseTensorIndex(b)
+	if err != nil {
+		// The error begins with the path, as the note does.
+		text := strings.TrimPrefix(err.Error(), carton.IndexName+": ")
+		return nil, []Note{{carton.IndexName, text}}, nil
+	}
+	byPath := map[string]carton.Member{}
+	for _, m := range members {
+		byPath[m.Path] = m
+	}
+	var tensors []Tensor
+	var notes []Note
+	for _, t := range index.Tensors {
+		out := Tensor{Name: t.Name, DType: dtypes[t.DType], Shape: t.Shape, Member: t.Path(), Inner: t.Inner}
+		if t.DType == carton.Nested {
+			out.Member = carton.IndexName
+			tensors = append(tensors, out)
+			continue
+		}
+		m, ok := byPath[t.Path()]
+		if !ok {
+			notes = append(notes, Note{carton.IndexName, fmt.Sprintf("names %s, which is no member", carton.QuotePath(t.Path()))})
+			continue
+		}
+		out.at = location{member: m, kind: kindData}
+		out.Bytes = t.Elements() * t.DType.Size()
+		if t.DType == carton.String {
+			out.Bytes = m.Size
+		} else if m.Size >= 0 && m.Size != out.Bytes {
+			notes = append(notes, Note{m.Path, fmt.Sprintf("has %d bytes, its shape and type need %d", m.Size, out.Bytes)})
+			continue
+		}
+		tensors = append(tensors, out)
+	}
+	return tensors, notes, nil
+}

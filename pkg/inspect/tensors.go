@@ -1,0 +1,112 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+)
+
+// Tensors returns every tensor of every safetensors and PT2 member, by path and
+// in the order of their bytes, and then those of tensor_data in the order of its
+// index. The notes say what is missing from that, and where a sharded set is not
+// what its index says. opts.Member that is no member is fs.ErrNotExist.
+func Tensors(ctx context.Context, src carton.Source, opts Options) ([]Tensor, []Note, error) {
+	members, err := src.Members(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	chosen, err := choose(members, opts.Member)
+	if err != nil {
+		return nil, nil, err
+	}
+	files := readable(filesOf(chosen, ""))
+	contents, err := readAll(ctx, src, files, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	tensors, notes := join(files, contents, opts)
+	if opts.Member == "" {
+		more, err := shardNotes(ctx, src, members, byName(members, files, contents))
+		if err != nil {
+			return nil, nil, err
+		}
+		notes = append(notes, more...)
+	}
+	data, more, err := dataTensors(ctx, src, members)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, t := range data {
+		if opts.Member == "" && opts.Model == "" || t.Member == opts.Member {
+			tensors = append(tensors, t)
+		}
+	}
+	for _, n := range more {
+		if opts.Member == "" || n.Member == opts.Member {
+			notes = append(notes, n)
+		}
+	}
+	return tensors, notes, nil
+}
+
+// choose returns the members that opts.Member lets through.
+func choose(members []carton.Member, path string) ([]carton.Member, error) {
+	if path == "" {
+		return members, nil
+	}
+	for _, m := range members {
+		if m.Path == path {
+			return []carton.Member{m}, nil
+		}
+	}
+	return nil, &carton.Error{Path: path, Kind: fs.ErrNotExist, Msg: "is no member of the carton"}
+}
+
+// readAll looks into files, many at once.
+func readAll(ctx context.Context, src carton.Source, files []file, opts Options) ([]content, error) {
+	contents := make([]content, len(files))
+	err := scan(ctx, files, opts, func(ctx context.Context, i int) (err error) {
+		contents[i], err = look(ctx, src, files[i], opts)
+		return err
+	})
+	return contents, err
+}
+
+// join lists what was found in all files.
+func join(files []file, contents []content, opts Options) ([]Tensor, []Note) {
+	var tensors []Tensor
+	var notes []Note
+	for i, c := range contents {
+		for _, t := range c.tensors {
+			if opts.Model == "" || t.Model == opts.Model {
+				tensors = append(tensors, t)
+			}
+		}
+		for _, text := range c.notes {
+			notes = append(notes, Note{files[i].Path, text})
+		}
+	}
+	return tensors, notes
+}
+
+// byName gives contents by every path that has them: symlinks and copies too.
+func byName(members []carton.Member, files []file, contents []content) map[string]content {
+	byHash := map[string]content{}
+	for i, f := range files {
+		byHash[f.Hash] = contents[i]
+	}
+	out := map[string]content{}
+	for _, m := range members {
+		if c, ok := byHash[m.Hash]; ok {
+			out[m.Path] = c
+		}
+	}
+	return out
+}
+
+// errNoTensor is what a name that no tensor has is refused with.
+func errNoTensor(name string) error {
+	return fmt.Errorf("tensor %s: %w", quoteName(name), fs.ErrNotExist)
+}
