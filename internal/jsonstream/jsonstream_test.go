@@ -78,14 +78,14 @@ func TestObject(t *testing.T) {
 		many += `,"` + strings.Repeat("k", i) + `":0`
 	}
 	for doc, want := range map[string]string{
-		`{"a":1,"b":2}`:          "",
-		many + `}`:               "",
-		`{"a":1,"a":2}`:          `"a" occurs twice`,
-		`{"a":1,"\u0061":2}`:     `"a" occurs twice`,
-		many + `,"kkk":0}`:       `"kkk" occurs twice`,
-		many + `,"` + long + `"`: "xxx…",
-		`[]`:                     "want '{'",
-		`{"\ud800":1}`:           "wrong escape",
+		`{"a":1,"b":2}`:             "",
+		many + `}`:                  "",
+		`{"a":1,"a":2}`:             `"a" occurs twice`,
+		`{"a":1,"\u0061":2}`:        `"a" occurs twice`,
+		many + `,"kkk":0}`:          `"kkk" occurs twice`,
+		many + `,"` + long + `":0}`: "xxx…",
+		`[]`:                        "want '{'",
+		`{"\ud800":1}`:              "wrong escape",
 	} {
 		r := read(doc)
 		err := r.Object(func(string) error { return r.Skip() })
