@@ -2,6 +2,7 @@ package place
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 
@@ -11,8 +12,9 @@ import (
 // File is a file on its way to its place. WriteAt and ReadAt may be called from
 // many goroutines at once; everything else from one.
 type File struct {
-	out *output
-	f   *os.File // nil when it is done with
+	out     *output
+	f       held     // its File is nil when it is done with
+	journal *os.File // nil without Options.Resume
 }
 
 // Create begins the file name. Where it exists and is not to be replaced the
@@ -31,24 +33,28 @@ func Create(name string, opts Options) (*File, error) {
 		o.parent.Close()
 		return nil, err
 	}
-	return &File{out: o, f: f}, nil
+	return f, nil
 }
 
-func (o *output) createFile() (*os.File, error) {
+func (o *output) createFile() (*File, error) {
 	if err := o.checkFile(); err != nil {
 		return nil, err
 	}
-	f, err := o.acquire(o.partial())
+	h, err := o.acquire(o.partial())
 	if err != nil {
 		return nil, err
 	}
+	f := &File{out: o, f: h}
 	// Again: who held the lock may have put the file there.
 	if err = o.checkFile(); err == nil {
-		err = Explain("create", o.name, f.Truncate(0))
+		f.journal, err = o.openJournal(h.fresh)
+	}
+	if err == nil && !o.resume {
+		err = Explain("create", o.name, h.Truncate(0))
 	}
 	if err != nil {
 		o.parent.Remove(o.partial())
-		f.Close()
+		h.Close()
 		return nil, err
 	}
 	return f, nil
@@ -66,6 +72,17 @@ func (o *output) checkFile() error {
 // Name returns the final name, as it was given to Create.
 func (f *File) Name() string { return f.out.name }
 
+// Stale reports whether the file holds what an earlier process left: with
+// Options.Resume only.
+func (f *File) Stale() bool { return f.out.resume && !f.f.fresh }
+
+// Partial returns the name that the file has until Commit.
+func (f *File) Partial() string { return f.out.beside(f.out.partial()) }
+
+// Journal returns the file beside it that says what the content is; nil without
+// Options.Resume. It is empty unless the file is Stale, and is removed with it.
+func (f *File) Journal() *os.File { return f.journal }
+
 // WriteAt writes at an offset, as io.WriterAt says. Its error names the final
 // name.
 func (f *File) WriteAt(p []byte, off int64) (int, error) {
@@ -74,7 +91,13 @@ func (f *File) WriteAt(p []byte, off int64) (int, error) {
 }
 
 // ReadAt reads back what was written, as io.ReaderAt says.
-func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }
+func (f *File) ReadAt(p []byte, off int64) (int, error) {
+	n, err := f.f.ReadAt(p, off)
+	if err == io.EOF { //nolint:errorlint // os.File returns it bare
+		return n, err
+	}
+	return n, Explain("read", f.out.name, err)
+}
 
 // Truncate sets the size in bytes.
 func (f *File) Truncate(size int64) error {
@@ -88,7 +111,7 @@ func (f *File) Truncate(size int64) error {
 // may not survive a crash.
 func (f *File) Commit() error {
 	o := f.out
-	if err := chmod(f.f, 0o644); err != nil {
+	if err := chmod(f.f.File, 0o644); err != nil {
 		return Explain("write", o.name, err)
 	}
 	if err := f.f.Sync(); err != nil {
@@ -100,17 +123,33 @@ func (f *File) Commit() error {
 	// The lock goes last, when no other process can find NAME.partial. All
 	// content is synced: closing has nothing more to tell.
 	err := o.syncParent()
+	o.removeJournal(f.journal)
 	f.close()
 	return err
+}
+
+// Keep leaves what was written to a process that takes it over with
+// Options.Resume, where the file system has locks; else it discards it. It
+// reports whether it was left. After Commit or Discard it does nothing.
+func (f *File) Keep() (bool, error) {
+	if f.f.File == nil {
+		return false, nil
+	}
+	if !f.f.locked || f.journal == nil {
+		return false, f.Discard()
+	}
+	f.close()
+	return true, nil
 }
 
 // Discard removes what was written. After Commit has succeeded it does nothing,
 // so it can be deferred.
 func (f *File) Discard() error {
-	if f.f == nil {
+	if f.f.File == nil {
 		return nil
 	}
 	err := f.out.parent.Remove(f.out.partial())
+	f.out.removeJournal(f.journal)
 	f.close()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -119,8 +158,11 @@ func (f *File) Discard() error {
 }
 
 func (f *File) close() {
+	if f.journal != nil {
+		f.journal.Close()
+	}
 	f.f.Close()
-	f.f = nil
+	f.f.File = nil
 	f.out.parent.Close()
 }
 

@@ -11,9 +11,11 @@ import (
 
 // Folder is a folder on its way to its place.
 type Folder struct {
-	out  *output
-	lock *os.File // NAME.partial.lock; nil when the folder is done with
-	root *os.Root // NAME.partial
+	out     *output
+	lock    held     // NAME.partial.lock; its File is nil when the folder is done with
+	root    *os.Root // NAME.partial
+	journal *os.File // nil without Options.Resume
+	stale   bool
 }
 
 // CreateFolder begins the folder name. An empty folder may be there already,
@@ -40,15 +42,16 @@ func (o *output) createFolder() (*Folder, error) {
 		return nil, err
 	}
 	d := &Folder{out: o, lock: lock}
-	if err := o.recover(); err != nil {
-		d.unlock()
-		return nil, err
+	if err = o.recover(); err == nil {
+		err = o.checkFolder()
 	}
-	if err := o.checkFolder(); err != nil {
-		d.unlock()
-		return nil, err
+	if err == nil {
+		err = d.makePartial()
 	}
-	if d.root, err = o.makePartial(); err != nil {
+	if err == nil {
+		d.journal, err = o.openJournal(!d.stale)
+	}
+	if err != nil {
 		d.unlock()
 		return nil, err
 	}
@@ -94,36 +97,51 @@ func (o *output) checkFolder() error {
 	return nil
 }
 
-// makePartial makes NAME.partial anew. What a dead process left there is
-// removed; symlinks in it are removed, not followed.
-func (o *output) makePartial() (*os.Root, error) {
+// makePartial makes NAME.partial anew, or takes it over. What a dead process left
+// there is removed otherwise; symlinks in it are removed, not followed.
+func (d *Folder) makePartial() error {
+	o := d.out
 	fi, err := o.parent.Lstat(o.partial())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return nil, Explain("create", o.name, err)
+		return Explain("create", o.name, err)
 	case !fi.IsDir():
-		return nil, o.inTheWay(o.partial(), "is "+kind(fi.Mode()))
+		return o.inTheWay(o.partial(), "is "+kind(fi.Mode()))
 	case !ownedByCaller(fi):
-		return nil, o.inTheWay(o.partial(), "belongs to another user")
+		return o.inTheWay(o.partial(), "belongs to another user")
+	case o.resume && fi.Mode().Perm()&0o022 == 0:
+		d.stale = true
 	default:
 		if err := o.parent.RemoveAll(o.partial()); err != nil {
-			return nil, Explain("remove", o.beside(o.partial()), err)
+			return Explain("remove", o.beside(o.partial()), err)
 		}
 	}
-	if err := o.parent.Mkdir(o.partial(), 0o700); err != nil {
-		return nil, Explain("create", o.name, err)
+	if !d.stale {
+		if err := o.parent.Mkdir(o.partial(), 0o700); err != nil {
+			return Explain("create", o.name, err)
+		}
 	}
-	root, err := o.parent.OpenRoot(o.partial())
-	if err != nil {
+	d.root, err = o.parent.OpenRoot(o.partial())
+	if err != nil && !d.stale {
 		o.parent.Remove(o.partial())
-		return nil, Explain("create", o.name, err)
 	}
-	return root, nil
+	return Explain("create", o.name, err)
 }
 
 // Name returns the final name, as it was given to CreateFolder.
 func (d *Folder) Name() string { return d.out.name }
+
+// Stale reports whether the folder holds what an earlier process left: with
+// Options.Resume only.
+func (d *Folder) Stale() bool { return d.stale }
+
+// Partial returns the name that the folder has until Commit.
+func (d *Folder) Partial() string { return d.out.beside(d.out.partial()) }
+
+// Journal returns the file beside it that says what the content is; nil without
+// Options.Resume. It is empty unless the folder is Stale, and is removed with it.
+func (d *Folder) Journal() *os.File { return d.journal }
 
 // Commit gives the folder its final name and the mode 0755 once everything in
 // it is on the disk. When it returns an error Discard is still to be called.
@@ -145,9 +163,26 @@ func (d *Folder) Commit() error {
 	if rest := o.parent.RemoveAll(o.partial()); err == nil {
 		err = Explain("remove", o.beside(o.partial()), rest)
 	}
+	o.removeJournal(d.journal)
 	d.unlock()
 	o.parent.Close()
 	return err
+}
+
+// Keep leaves what was written to a process that takes it over with
+// Options.Resume, where the file system has locks; else it discards it. It
+// reports whether it was left. After Commit or Discard it does nothing.
+func (d *Folder) Keep() (bool, error) {
+	if d.lock.File == nil {
+		return false, nil
+	}
+	if !d.lock.locked || d.journal == nil {
+		return false, d.Discard()
+	}
+	d.root.Close()
+	d.unlock()
+	d.out.parent.Close()
+	return true, nil
 }
 
 // replace moves NAME.partial to NAME, in one step where the system can, else so
@@ -210,11 +245,12 @@ func (o *output) renameFolder() error {
 // Discard removes what was written. After Commit has succeeded it does nothing,
 // so it can be deferred.
 func (d *Folder) Discard() error {
-	if d.lock == nil {
+	if d.lock.File == nil {
 		return nil
 	}
 	d.root.Close()
 	err := d.out.parent.RemoveAll(d.out.partial())
+	d.out.removeJournal(d.journal)
 	d.unlock()
 	defer d.out.parent.Close()
 	return Explain("remove", d.out.beside(d.out.partial()), err)
@@ -225,7 +261,10 @@ func (d *Folder) Discard() error {
 func (d *Folder) unlock() {
 	d.out.parent.Remove(d.out.partial() + lockSuffix)
 	d.lock.Close()
-	d.lock = nil
+	d.lock.File = nil
+	if d.journal != nil {
+		d.journal.Close()
+	}
 }
 
 type usedFolder struct {

@@ -66,7 +66,7 @@ func TestLockOfAFileThatLostItsName(t *testing.T) {
 		if again {
 			writeFile(t, dir, "m.partial", "of a third process")
 		}
-		if ok, err := o.claim(f, "m.partial", false); ok || err != nil {
+		if ok, err := o.claim(&held{f, false, true}, "m.partial"); ok || err != nil {
 			t.Errorf("name taken again %v: got %v, %v, want that the file is not used", again, ok, err)
 		}
 	}

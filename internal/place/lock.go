@@ -12,11 +12,18 @@ import (
 // errNoLocks: the file system cannot lock files.
 var errNoLocks = errors.New("file system has no locks")
 
+// held is a file of the output's folder that no other process uses.
+type held struct {
+	*os.File
+	fresh  bool // it was made just now
+	locked bool // false: the file system has no locks
+}
+
 // acquire opens a file of the output's folder for reading and writing, made if
 // it is not there, and locks it. The file that it returns still had the name
 // when it was locked: a process that finishes renames or removes the file
 // before it lets go of the lock.
-func (o *output) acquire(base string) (*os.File, error) {
+func (o *output) acquire(base string) (held, error) {
 	// Every round that finds nothing to use has seen another process finish.
 	for range 100 {
 		f, err := o.parent.OpenFile(base, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -28,18 +35,19 @@ func (o *output) acquire(base string) (*os.File, error) {
 			continue
 		}
 		if err != nil {
-			return nil, Explain("create", o.name, err)
+			return held{}, Explain("create", o.name, err)
 		}
-		ok, err := o.claim(f, base, fresh)
+		h := held{f, fresh, true}
+		ok, err := o.claim(&h, base)
 		if ok {
-			return f, nil
+			return h, nil
 		}
 		f.Close()
 		if err != nil {
-			return nil, err
+			return held{}, err
 		}
 	}
-	return nil, o.busy()
+	return held{}, o.busy()
 }
 
 // openStale opens a file that was there before. It must be a plain file that
@@ -60,19 +68,20 @@ func (o *output) openStale(base string) (*os.File, error) {
 
 // claim locks an open file and reports whether it can be used. False without an
 // error means that it has lost its name meanwhile.
-func (o *output) claim(f *os.File, base string, fresh bool) (bool, error) {
-	err := lock(f)
+func (o *output) claim(h *held, base string) (bool, error) {
+	err := lock(h.File)
 	switch {
 	case errors.Is(err, ErrBusy):
 		return false, o.busy()
-	case errors.Is(err, errNoLocks) && fresh:
+	case errors.Is(err, errNoLocks) && h.fresh:
+		h.locked = false
 		return true, nil // O_EXCL has to do
 	case errors.Is(err, errNoLocks):
 		return false, o.inTheWay(base, "exists, and this file system can't tell whether a process writes it")
 	case err != nil:
 		return false, Explain("lock", o.name, err)
 	}
-	open, err := f.Stat()
+	open, err := h.Stat()
 	if err != nil {
 		return false, Explain("lock", o.name, err)
 	}
@@ -86,9 +95,10 @@ func (o *output) claim(f *os.File, base string, fresh bool) (bool, error) {
 	if !ownedByCaller(open) {
 		return false, o.inTheWay(base, "belongs to another user")
 	}
-	if links(open) > 1 {
+	if !h.fresh && !alone(open) {
 		// Its other name may be an output that a process was killed over between
-		// linking and removing this name. Writing to it would change that.
+		// linking and removing this name: writing to it would change that. And what
+		// somebody else may write to could change when it has been read.
 		if err := o.parent.Remove(base); err != nil {
 			return false, Explain("remove", o.beside(base), err)
 		}
@@ -96,6 +106,10 @@ func (o *output) claim(f *os.File, base string, fresh bool) (bool, error) {
 	}
 	return true, nil
 }
+
+// alone reports whether nobody else can change a file: it has one name, and only
+// its owner may write to it.
+func alone(fi fs.FileInfo) bool { return links(fi) == 1 && fi.Mode().Perm()&0o022 == 0 }
 
 func (o *output) busy() error {
 	return hint.With(fmt.Errorf("%s: %w", o.name, ErrBusy), "wait for it, or choose another name")

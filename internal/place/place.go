@@ -18,8 +18,14 @@
 // it, so that swapping a component of the path for a symlink leads nowhere
 // else. NAME itself must not be a symlink.
 //
-// Nothing is left behind: after Commit or Discard there is no NAME.partial and
-// no lock. A process that is killed leaves both, and the next one takes over.
+// Nothing is left behind: after Commit or Discard there is no NAME.partial, no
+// journal and no lock. A process that is killed leaves them, and the next one
+// takes over. With Options.Resume it also takes over the content, and
+// NAME.partial.journal beside it says what that is; Keep leaves both on purpose.
+// Content is taken over from plain files with one name that belong to the caller
+// and that nobody else may write to; this package believes nothing of it, and
+// what a folder holds besides is for [Folder.Prune] to remove. Without locks
+// nothing is kept: the next process could not tell that it may.
 //
 // While it is partial a file can be read by its owner only; Commit gives it the
 // mode 0644, whatever the umask.
@@ -46,14 +52,17 @@ var (
 
 const (
 	partialSuffix = ".partial"
-	lockSuffix    = ".lock" // behind partialSuffix
-	asideSuffix   = ".old"  // behind partialSuffix
+	lockSuffix    = ".lock"    // behind partialSuffix
+	asideSuffix   = ".old"     // behind partialSuffix
+	journalSuffix = ".journal" // behind partialSuffix
 )
 
 // Options say how an output is made. The zero value is useful.
 type Options struct {
 	// Replace lets Commit replace a file, or a folder by a folder, that exists.
 	Replace bool
+	// Resume takes over the content that a process left, and keeps a journal.
+	Resume bool
 }
 
 // output is what a File and a Folder have in common.
@@ -62,6 +71,7 @@ type output struct {
 	base    string   // the last component of name
 	parent  *os.Root // the folder that holds it
 	replace bool
+	resume  bool
 }
 
 // newOutput opens the folder that is to hold name.
@@ -80,7 +90,7 @@ func newOutput(name string, opts Options) (*output, error) {
 		}
 		return nil, err
 	}
-	return &output{name: name, base: base, parent: parent, replace: opts.Replace}, nil
+	return &output{name: name, base: base, parent: parent, replace: opts.Replace, resume: opts.Resume}, nil
 }
 
 func (o *output) partial() string { return o.base + partialSuffix }
