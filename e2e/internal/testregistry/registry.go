@@ -4,6 +4,7 @@
 package testregistry
 
 import (
+	"context"
 	"crypto/x509"
 	"io"
 	"maps"
@@ -65,9 +66,10 @@ type Server struct {
 	// CertFile and KeyFile are a client certificate of that authority.
 	CertFile, KeyFile string
 
-	url     string
-	pool    *x509.CertPool
-	storage string
+	url      string
+	pool     *x509.CertPool
+	storage  string
+	registry http.Handler // without what stands in between
 }
 
 // Start runs a registry until the test ends.
@@ -85,7 +87,8 @@ func Start(t testing.TB, opts Options) *Server {
 
 	mux := http.NewServeMux()
 	app := handlers.NewApp(t.Context(), s.config(t, opts, mux))
-	var registry http.Handler = app
+	s.registry = app
+	registry := s.registry
 	if opts.Middleware != nil {
 		registry = opts.Middleware(registry)
 	}
@@ -110,17 +113,7 @@ func Start(t testing.TB, opts Options) *Server {
 // config returns the registry's configuration. A token server is added to mux.
 func (s *Server) config(t testing.TB, opts Options, mux *http.ServeMux) *configuration.Configuration {
 	t.Helper()
-	c := &configuration.Configuration{
-		Version: "0.1",
-		Storage: configuration.Storage{
-			"filesystem":  {"rootdirectory": s.storage},
-			"maintenance": {"uploadpurging": map[any]any{"enabled": false}},
-			"delete":      {"enabled": true},
-		},
-	}
-	c.Log.AccessLog.Disabled = true
-	c.HTTP.Secret = "secret of a registry for tests"
-	c.HTTP.RelativeURLs = true
+	c := openConfig(s.storage)
 	switch opts.Auth {
 	case Htpasswd:
 		c.Auth = configuration.Auth{"htpasswd": {"realm": "tests", "path": htpasswd(t, opts.Users)}}
@@ -130,6 +123,31 @@ func (s *Server) config(t testing.TB, opts Options, mux *http.ServeMux) *configu
 		c.Auth = configuration.Auth{"token": tokens.parameters()}
 	}
 	return c
+}
+
+// openConfig is the configuration of a registry that everybody may use and that
+// keeps everything below dir.
+func openConfig(dir string) *configuration.Configuration {
+	c := &configuration.Configuration{
+		Version: "0.1",
+		Storage: configuration.Storage{
+			"filesystem":  {"rootdirectory": dir},
+			"maintenance": {"uploadpurging": map[any]any{"enabled": false}},
+			"delete":      {"enabled": true},
+		},
+	}
+	c.Log.AccessLog.Disabled = true
+	c.HTTP.Secret = "secret of a registry for tests"
+	c.HTTP.RelativeURLs = true
+	return c
+}
+
+// NewHandler returns an open registry without a server, for a program that has
+// its own. It keeps everything below dir; end releases what it holds.
+func NewHandler(ctx context.Context, dir string) (h http.Handler, end func() error) {
+	logrus.SetOutput(io.Discard)
+	app := handlers.NewApp(ctx, openConfig(dir))
+	return drain(app), app.Shutdown
 }
 
 // htpasswd writes a password file.

@@ -60,7 +60,12 @@ func (r Request) String() string {
 type Traffic struct {
 	mu       sync.Mutex
 	requests []Request
+	underWay sync.WaitGroup
 }
+
+// Settle waits until no request is under way: those of a client that was killed
+// may outlive it.
+func (t *Traffic) Settle() { t.underWay.Wait() }
 
 // Requests returns the requests so far, in the order in which they ended.
 func (t *Traffic) Requests() []Request {
@@ -121,6 +126,8 @@ func (t *Traffic) String() string {
 
 func (t *Traffic) count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.underWay.Add(1)
+		defer t.underWay.Done()
 		scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		req := Request{
 			Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Kind: kindOf(r.URL.Path),

@@ -1,0 +1,91 @@
+package testregistry
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+)
+
+// Front is one more door into a registry: an address of its own, with something
+// in between, and its own account of what travelled.
+type Front struct {
+	// Host is where it listens, as in a reference.
+	Host string
+	// Traffic is what passed here.
+	Traffic *Traffic
+
+	mu          sync.Mutex
+	more        *sync.Cond
+	connections int
+}
+
+// Connections returns how many connections there were so far.
+func (f *Front) Connections() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.connections
+}
+
+// AwaitConnections waits until there were so many.
+func (f *Front) AwaitConnections(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.connections < n {
+		f.more.Wait()
+	}
+}
+
+func (f *Front) connected(_ net.Conn, state http.ConnState) {
+	if state != http.StateNew {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.connections++
+	f.more.Broadcast()
+}
+
+// frontBuffer is how many bytes the system may take from a handler that no
+// client has asked for yet, in each direction. Without a limit it is megabytes a
+// connection, and what was written here says little of what arrived.
+const frontBuffer = 64 << 10
+
+// Front opens a door, over plain HTTP, until the test ends. Middleware stands
+// between the counting and the registry; nil is nothing.
+func (s *Server) Front(t testing.TB, middleware func(http.Handler) http.Handler) *Front {
+	t.Helper()
+	f := &Front{Traffic: &Traffic{}}
+	f.more = sync.NewCond(&f.mu)
+	next := s.registry
+	if middleware != nil {
+		next = middleware(next)
+	}
+	server := httptest.NewUnstartedServer(f.Traffic.count(drain(next)))
+	server.Listener = shallow{server.Listener}
+	server.Config.ErrorLog = quiet()
+	server.Config.ConnState = f.connected
+	server.Start()
+	f.Host = server.Listener.Addr().String()
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return f
+}
+
+// shallow gives connections small buffers.
+type shallow struct{ net.Listener }
+
+func (l shallow) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetReadBuffer(frontBuffer)
+		_ = tcp.SetWriteBuffer(frontBuffer)
+	}
+	return conn, nil
+}
