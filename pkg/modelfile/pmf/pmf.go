@@ -1,0 +1,178 @@
+package pmf
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
+)
+
+// Limits on what is read from outside.
+const (
+	// MaxMetadataBytes is the largest metadata.yaml: some 8,000 checkpoints. A
+	// parser needs up to 150 bytes for each byte of a document.
+	MaxMetadataBytes = 1 << 20
+	// MaxNesting is how deep trees may nest through data/initialisation.
+	MaxNesting = 16
+	// MaxFiles is the most files that a folder of the format may hold.
+	MaxFiles = 100_000
+)
+
+// FormatVersion is the one version of the format there is.
+const FormatVersion = "1.0.0"
+
+// ErrInvalid is wrapped by every error that is about a broken rule.
+var ErrInvalid = errors.New("breaks the Plums Model Format")
+
+// Options change what [Read] accepts.
+type Options struct {
+	// Strict makes violations of warnings: unknown keys are refused, and whatever
+	// else the format's own writer would not produce.
+	Strict bool
+}
+
+// Model is what a tree says about itself.
+type Model struct {
+	// MetadataFile is the name of the tree's document.
+	MetadataFile string
+	// Name is the model's; "" where it has none.
+	Name string
+	// ID is the model's identity, as its producer gave it.
+	ID string
+	// Producer is the program that made the model.
+	Producer Producer
+	// Training is the state of its training.
+	Training Training
+	// Configuration is the path of the producer's configuration.
+	Configuration string
+	// BuildParameters is the path of build_parameters.yaml, "" where there is none.
+	BuildParameters string
+	// Checkpoints are the registered checkpoints' files, in the order of the
+	// document. A nested tree's have no Path.
+	Checkpoints []Checkpoint
+	// Initialisation is the file that the training began with: none, or one.
+	Initialisation []File
+	// Nested is the model that the training began with, nil for none. Its paths
+	// are relative to its own root, which is [InitialisationFolder].
+	Nested *Model
+	// Warnings are what is not as the format's own writer does it.
+	Warnings []Violation
+
+	sums []Sum
+}
+
+// InitialisationFolder is where a nested tree lies.
+const InitialisationFolder = "data/initialisation"
+
+// File is a file of the tree that has a recorded hash.
+type File struct {
+	Path string // slash-separated, from the tree's root
+	Hash string // MD5, in lower-case hex
+}
+
+// Checkpoint is a registered checkpoint.
+type Checkpoint struct {
+	File
+	// Reference is the checkpoint's name; an integer is written in decimal.
+	Reference string
+	// Epoch is when it was made.
+	Epoch int64
+
+	identity string // the reference with its type
+}
+
+// Producer is the program that made a model.
+type Producer struct {
+	Name          string
+	VersionFormat string // "py_pa": PEP 440
+	Version       string
+}
+
+// Training is the state of a training. Times are in seconds since 1970; a nil
+// time or epoch is one that has not come.
+type Training struct {
+	// Status is "pending", "running", "finished" or "failed".
+	Status                            string
+	StartTime, LatestTime, EndTime    *float64
+	StartEpoch, LatestEpoch, EndEpoch *int64
+	// Latest is the reference of the latest checkpoint, "" for none.
+	Latest string
+}
+
+// Violation is one broken rule.
+type Violation struct {
+	// Path is the file, and the place in it where it is a document:
+	// "metadata.yaml: model.training.latest", "data/checkpoints/1.h5".
+	Path string
+	// Line is the line of the document, 0 where it is about none.
+	Line int
+	// Rule is the rule's stable id.
+	Rule Rule
+	// Msg says what was found and what was wanted.
+	Msg string
+}
+
+// String returns "path: line n: message (rule)".
+func (v Violation) String() string {
+	line := ""
+	if v.Line > 0 {
+		line = fmt.Sprintf("line %d: ", v.Line)
+	}
+	return fmt.Sprintf("%s: %s%s (%s)", errtext.Quote(v.Path), line, v.Msg, v.Rule)
+}
+
+// Invalid is the error of a tree that breaks rules. It wraps [ErrInvalid].
+type Invalid struct {
+	// Violations are all that was found, in the order of the document, then of
+	// the tree. There is at least one.
+	Violations []Violation
+}
+
+// Error returns all violations on one line.
+func (e *Invalid) Error() string {
+	texts := make([]string, len(e.Violations))
+	for i, v := range e.Violations {
+		texts[i] = v.String()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Unwrap returns [ErrInvalid].
+func (e *Invalid) Unwrap() error { return ErrInvalid }
+
+// Detect reports whether the root of fsys holds a metadata.yaml, or
+// Metadata.yaml, that begins a document of this format: a mapping with the key
+// format or the key model. What it says is not checked.
+func Detect(fsys fs.FS) (bool, error) {
+	names, err := metadataNames(fsys)
+	if err != nil || len(names) == 0 {
+		return false, err
+	}
+	raw, err := readDocument(fsys, names[0])
+	if err != nil {
+		return false, nil //nolint:nilerr // what can't be read is no document of this format
+	}
+	r := &report{file: names[0]}
+	m := r.document(raw).mapping()
+	return m["format"].there() && m["model"].there(), nil
+}
+
+// Read reads the tree in fsys and checks every rule but hashes, which [Model]
+// Verify does: of the files it reads metadata.yaml alone, and its like in
+// nested trees. An error that is no [*Invalid] is fsys's own.
+func Read(fsys fs.FS, opts Options) (*Model, error) {
+	m, r, err := readTree(fsys, 0)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Strict {
+		r.violations, r.warnings = append(r.violations, r.warnings...), nil
+	}
+	if len(r.violations) > 0 {
+		return nil, &Invalid{Violations: r.violations}
+	}
+	m.Warnings = r.warnings
+	return m, nil
+}
