@@ -22,6 +22,27 @@ type Quirks struct {
 	NoMount bool
 	// MaxBody answers 413 to a larger PUT. [Quay, proxies]
 	MaxBody int64
+	// MaxRequest answers 413 to a larger body of any request, before it reads it.
+	// [proxies]
+	MaxRequest int64
+	// ResetLarge resets the connection of a PUT over MaxBody or MaxRequest instead
+	// of answering it. [proxies whose 413 gets lost]
+	ResetLarge bool
+	// NoPatch answers PATCH with this status. [Artifact Registry]
+	NoPatch int
+	// MinChunk is named when an upload begins, and a chunk behind a smaller one is
+	// 416.
+	MinChunk int64
+	// PatchKeeps is how much of a chunk is kept, and said to be; 0 is all.
+	PatchKeeps int64
+	// NoPatchLocation, NoPatchRange leave the header out of the answer to a chunk.
+	NoPatchLocation, NoPatchRange bool
+	// PatchRange, where it is set, is what the Range of the answer to a chunk
+	// becomes.
+	PatchRange func(string) string
+	// FirstRange never moves the Range of an upload once it has the first chunk.
+	// [ECR]
+	FirstRange bool
 	// MaxPatch answers 416 to a larger PATCH. [GHCR: 4 MiB]
 	MaxPatch int64
 	// PatchStatus is the status of a PATCH, 0 is 202. [ECR: 201]

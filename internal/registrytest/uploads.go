@@ -19,9 +19,11 @@ import (
 type upload struct {
 	repo, id, file string
 
-	mu   sync.Mutex
-	turn int // counts requests, for NewLocation
-	size int64
+	mu    sync.Mutex
+	turn  int // counts requests, for NewLocation
+	size  int64
+	first int64 // size behind the first chunk, for FirstRange
+	small bool  // a chunk was smaller than MinChunk
 }
 
 func (u *upload) length() int64 {
@@ -34,6 +36,24 @@ func (u *upload) state() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return fmt.Sprint(u.turn)
+}
+
+// follows reports whether a chunk may follow, and notes whether it is a small one.
+func (u *upload) follows(small bool) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	was := u.small
+	u.small = u.small || small
+	return !was
+}
+
+// began notes where the first chunk ends.
+func (u *upload) began() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.first == 0 {
+		u.first = u.size
+	}
 }
 
 // Uploads returns how many uploads are open.
@@ -67,6 +87,13 @@ func (r *Registry) serveUpload(w http.ResponseWriter, req *http.Request, repo, n
 		fail(w, http.StatusRequestedRangeNotSatisfiable, "RANGE_INVALID", "the state is old")
 		return
 	}
+	if r.tooLarge(req) {
+		if r.conf.Quirks.ResetLarge {
+			panic(http.ErrAbortHandler)
+		}
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		return
+	}
 	switch req.Method {
 	case http.MethodGet:
 		r.statusOf(w, u)
@@ -80,6 +107,13 @@ func (r *Registry) serveUpload(w http.ResponseWriter, req *http.Request, repo, n
 	default:
 		fail(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "the operation is unsupported")
 	}
+}
+
+// tooLarge reports whether a request's body is over a limit.
+func (r *Registry) tooLarge(req *http.Request) bool {
+	q := r.conf.Quirks
+	return q.MaxRequest > 0 && req.ContentLength > q.MaxRequest ||
+		q.MaxBody > 0 && req.Method == http.MethodPut && req.ContentLength > q.MaxBody
 }
 
 // startUpload mounts a blob or opens an upload.
@@ -105,6 +139,9 @@ func (r *Registry) startUpload(w http.ResponseWriter, req *http.Request, repo st
 	r.mu.Unlock()
 	r.locate(w, u)
 	w.Header().Set("Range", "0-0")
+	if n := r.conf.Quirks.MinChunk; n > 0 {
+		w.Header().Set("OCI-Chunk-Min-Length", fmt.Sprint(n))
+	}
 	if r.conf.Quirks.QuayRange {
 		w.Header().Set("Range", "bytes=0--1")
 	}
@@ -148,20 +185,45 @@ func (r *Registry) rangeOf(u *upload) string {
 	if r.conf.Quirks.StuckRange {
 		return "0-0"
 	}
-	return fmt.Sprintf("0-%d", max(0, u.length()-1))
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	size := u.size
+	if r.conf.Quirks.FirstRange && u.first > 0 {
+		size = u.first
+	}
+	return fmt.Sprintf("0-%d", max(0, size-1))
 }
 
 func (r *Registry) patch(w http.ResponseWriter, req *http.Request, u *upload) {
 	q := r.conf.Quirks
-	if q.MaxPatch > 0 && req.ContentLength > q.MaxPatch || !continues(req, u) {
+	if q.NoPatch != 0 {
+		fail(w, q.NoPatch, "UNSUPPORTED", "chunks are not supported")
+		return
+	}
+	if q.MaxPatch > 0 && req.ContentLength > q.MaxPatch || !continues(req, u) || !u.follows(req.ContentLength < q.MinChunk) {
 		fail(w, http.StatusRequestedRangeNotSatisfiable, "RANGE_INVALID", "invalid content range")
 		return
+	}
+	keep := req.Body
+	if q.PatchKeeps > 0 {
+		req.Body = io.NopCloser(io.LimitReader(keep, q.PatchKeeps))
 	}
 	if !r.grow(req, u) {
 		return
 	}
+	_, _ = io.Copy(io.Discard, keep)
+	u.began()
 	r.locate(w, u)
-	w.Header().Set("Range", r.rangeOf(u))
+	if q.NoPatchLocation {
+		w.Header().Del("Location")
+	}
+	switch now := r.rangeOf(u); {
+	case q.NoPatchRange:
+	case q.PatchRange != nil:
+		w.Header().Set("Range", q.PatchRange(now))
+	default:
+		w.Header().Set("Range", now)
+	}
 	status := http.StatusAccepted
 	if q.PatchStatus != 0 {
 		status = q.PatchStatus
@@ -171,12 +233,9 @@ func (r *Registry) patch(w http.ResponseWriter, req *http.Request, u *upload) {
 
 func (r *Registry) put(w http.ResponseWriter, req *http.Request, u *upload) {
 	want := digest.Digest(req.URL.Query().Get("digest"))
-	switch q := r.conf.Quirks; {
+	switch {
 	case want.Validate() != nil:
 		fail(w, http.StatusBadRequest, "DIGEST_INVALID", "provided digest is malformed")
-		return
-	case q.MaxBody > 0 && req.ContentLength > q.MaxBody:
-		w.WriteHeader(http.StatusRequestEntityTooLarge)
 		return
 	case !continues(req, u):
 		fail(w, http.StatusRequestedRangeNotSatisfiable, "RANGE_INVALID", "invalid content range")

@@ -109,8 +109,8 @@ func (r *Repository) Mount(ctx context.Context, desc ocispec.Descriptor, from la
 	case http.StatusCreated:
 		return true, nil
 	case http.StatusAccepted:
-		if location, err := r.location(resp, u); err == nil {
-			r.keepSession(ctx, desc.Digest, location)
+		if s, err := r.session(resp, u); err == nil {
+			r.keepSession(ctx, desc.Digest, s)
 		}
 	}
 	return false, nil

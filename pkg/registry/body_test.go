@@ -14,6 +14,16 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
+// newBody makes a body of a blob from an offset to its end.
+func newBody(ctx context.Context, c *content, tr *trail, off int64) *body {
+	s := newStream(ctx, c, tr)
+	b := &body{stream: s, end: c.desc.Size}
+	if err := s.seek(off); err != nil {
+		b.fail(err)
+	}
+	return b
+}
+
 // TestBodyFromAnywhere: from every offset come the right bytes, the hash is
 // that of the whole, and of what came before no more is read than lies behind
 // the last mark.
@@ -22,12 +32,12 @@ func TestBodyFromAnywhere(t *testing.T) {
 	src := &source{b: random(1, size)}
 	c := &content{desc: describeBytes(src.b), open: src.open}
 	tr := newTrail(size)
-	if _, err := io.Copy(io.Discard, newBody(t.Context(), c, tr, 0, nil)); err != nil {
+	if _, err := io.Copy(io.Discard, newBody(t.Context(), c, tr, 0)); err != nil {
 		t.Fatal(err)
 	}
 	for _, off := range []int64{0, 1, tr.every - 1, tr.every, tr.every + 1, 2*tr.every + 70_000, size - 1, size} {
 		src.read.Store(0)
-		b := newBody(t.Context(), c, tr, off, nil)
+		b := newBody(t.Context(), c, tr, off)
 		got, err := io.ReadAll(b)
 		if err != nil || !bytes.Equal(got, src.b[off:]) {
 			t.Errorf("from %d: got %d bytes, %v", off, len(got), err)
@@ -56,7 +66,7 @@ func TestBodyWithholds(t *testing.T) {
 		wrong[at] ^= 1
 		for _, chunk := range []int{1 << 20, 4096, 1000, 7} {
 			c := &content{desc: describeBytes(good), open: opener(wrong)}
-			b := newBody(t.Context(), c, newTrail(100_000), 0, nil)
+			b := newBody(t.Context(), c, newTrail(100_000), 0)
 			n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{b}, make([]byte, chunk))
 			if !errors.Is(err, layout.ErrDigest) || n >= 100_000 {
 				t.Errorf("wrong at %d, by %d: got %d bytes and %v", at, chunk, n, err)
@@ -84,7 +94,7 @@ func TestBodySources(t *testing.T) {
 			c := &content{desc: describeBytes(b), open: func(_ context.Context, off int64) (io.ReadCloser, error) {
 				return io.NopCloser(wrap(bytes.NewReader(b[off:]))), nil
 			}}
-			got, err := io.ReadAll(newBody(t.Context(), c, newTrail(10_000), 100, nil))
+			got, err := io.ReadAll(newBody(t.Context(), c, newTrail(10_000), 100))
 			switch name {
 			case "nothing forever":
 				if !errors.Is(err, io.ErrNoProgress) {
@@ -123,10 +133,12 @@ func (eternal) Read([]byte) (int, error) { return 0, nil }
 // TestBodyClosed: a source that is told to stop has not failed.
 func TestBodyClosed(t *testing.T) {
 	waits := func(ctx context.Context, _ int64) (io.ReadCloser, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
+		return io.NopCloser(readerFunc(func([]byte) (int, error) {
+			<-ctx.Done()
+			return 0, ctx.Err()
+		})), nil
 	}
-	b := newBody(t.Context(), &content{desc: describeBytes(random(1, 10)), open: waits}, newTrail(10), 0, nil)
+	b := newBody(t.Context(), &content{desc: describeBytes(random(1, 10)), open: waits}, newTrail(10), 0)
 	read := make(chan error, 1)
 	go func() {
 		_, err := b.Read(make([]byte, 1))
@@ -140,6 +152,49 @@ func TestBodyClosed(t *testing.T) {
 	}
 	if done, own := b.outcome(); done || own != nil {
 		t.Errorf("done %v, %v", done, own)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// TestChunksOfOneStream: bodies that follow each other read a source once, and
+// the last knows whether the whole was right.
+func TestChunksOfOneStream(t *testing.T) {
+	good := random(1, 100_000)
+	for name, wrong := range map[string]bool{"right": false, "wrong": true} {
+		src := &source{b: bytes.Clone(good)}
+		if wrong {
+			src.b[10]++
+		}
+		s := newStream(t.Context(), &content{desc: describeBytes(good), open: src.open}, newTrail(100_000))
+		if err := s.seek(0); err != nil {
+			t.Fatal(err)
+		}
+		var got []byte
+		for _, end := range []int64{10_000, 10_002, 99_998, 100_000} {
+			b := &body{stream: s, end: end}
+			chunk, err := io.ReadAll(b)
+			got = append(got, chunk...)
+			done, own := b.outcome()
+			if last := end == 100_000; wrong && last {
+				if !errors.Is(err, layout.ErrDigest) || own == nil || done || len(chunk) > 0 {
+					t.Errorf("%s: to %d: got %d bytes, %v, done %v, %v", name, end, len(chunk), err, done, own)
+				}
+			} else if err != nil || !done || own != nil {
+				t.Errorf("%s: to %d: %v, done %v, %v", name, end, err, done, own)
+			}
+			if err := b.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if s.trail.verified() == wrong || !wrong && !bytes.Equal(got, good) {
+			t.Errorf("%s: got %d bytes, verified %v", name, len(got), s.trail.verified())
+		}
+		if n := src.opened.Load(); n != 1 {
+			t.Errorf("%s: opened %d times", name, n)
+		}
 	}
 }
 

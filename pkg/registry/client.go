@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Client reaches registries. It keeps connections, and what it has learnt of
@@ -20,6 +21,9 @@ type Client struct {
 	opts Options
 	// meta and blob are the transports; meta repeats what failed and may pass.
 	meta, blob http.RoundTripper
+
+	now   func() time.Time // the clock; tests have others
+	sweep sync.Once        // of what nobody went on with
 
 	mu    sync.Mutex
 	hosts map[string]*endpoint
@@ -32,7 +36,7 @@ func NewClient(opts Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{opts: opts, meta: meta, blob: blob, hosts: make(map[string]*endpoint)}, nil
+	return &Client{opts: opts, meta: meta, blob: blob, now: time.Now, hosts: make(map[string]*endpoint)}, nil
 }
 
 // Close closes the connections that nobody uses.
@@ -46,8 +50,11 @@ func (c *Client) Close() {
 
 // endpoint is one host and what is known of it.
 type endpoint struct {
-	host    string      // of the API, with the port where there is one
-	reached atomic.Bool // it has answered something
+	host      string      // of the API, with the port where there is one
+	behaviour behaviour   // known beforehand
+	learnt    learnt      // from its answers
+	meter     meter       // of what is sent to it
+	reached   atomic.Bool // it has answered something
 
 	mu     sync.Mutex
 	scheme string // "" until it is known
@@ -58,7 +65,7 @@ func (c *Client) endpoint(host string) *endpoint {
 	defer c.mu.Unlock()
 	e := c.hosts[host]
 	if e == nil {
-		e = &endpoint{host: host}
+		e = &endpoint{host: host, behaviour: behaviourOf(host)}
 		switch {
 		case c.opts.PlainHTTP:
 			e.scheme = "http"

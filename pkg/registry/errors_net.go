@@ -138,9 +138,12 @@ func transient(ctx context.Context, err error, reached bool) bool {
 		answer *Error
 		creds  *credentialError
 		login  *loginError
+		slow   *slowError
 	)
 	switch {
 	case err == nil, ctx.Err() != nil:
+		return false
+	case errors.As(err, &slow):
 		return false
 	case errors.As(err, &answer):
 		return httprange.Policy{}.Retryable(answer.Status)

@@ -42,6 +42,14 @@ type Options struct {
 	UserAgent string
 	// Policy says how long and how often to try.
 	Policy Policy
+	// ChunkSize, where it is over 0, sends larger blobs in chunks of so many bytes,
+	// but to registries that are known to take none. 0 sends a blob in one request
+	// wherever the registry takes that.
+	ChunkSize int64
+	// StateDir is a folder that remembers uploads under way, in a folder "uploads"
+	// of its own, so that a later run goes on where this one was ended; "" remembers
+	// none.
+	StateDir string
 	// Wrap, where it is set, is put around each transport: to log, to count.
 	Wrap func(http.RoundTripper) http.RoundTripper
 }

@@ -31,8 +31,8 @@ type Repository struct {
 	meta, blob *auth.Client
 
 	mu        sync.Mutex
-	referrers *remote.Repository       // oras-go's, for lists of referrers
-	sessions  map[digest.Digest]string // uploads that a mount has opened
+	referrers *remote.Repository        // oras-go's, for lists of referrers
+	sessions  map[digest.Digest]session // uploads that a mount has opened
 }
 
 var _ layout.Store = (*Repository)(nil)
@@ -56,7 +56,7 @@ func (c *Client) Repository(registry, repository string) (*Repository, error) {
 		client:   c,
 		host:     c.endpoint(apiHost(registry)),
 		name:     orasregistry.Reference{Registry: registry, Repository: repository},
-		sessions: make(map[digest.Digest]string),
+		sessions: make(map[digest.Digest]session),
 	}
 	r.meta, r.blob = c.authClients(r.host, repository)
 	return r, nil

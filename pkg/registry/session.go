@@ -20,32 +20,46 @@ import (
 // answer may name a new one, and only the newest is good.
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-blobs
 
+type session struct {
+	location string // "" where there is none
+	least    int64  // no chunk but the last may be smaller
+}
+
 // openSession starts an upload, or takes over the one that a mount opened.
-func (r *Repository) openSession(ctx context.Context, dgst digest.Digest) (string, error) {
-	r.mu.Lock()
-	location, ok := r.sessions[dgst]
-	delete(r.sessions, dgst)
-	r.mu.Unlock()
-	if ok {
-		return location, nil
+func (r *Repository) openSession(ctx context.Context, dgst digest.Digest) (session, error) {
+	if s, ok := r.takeSession(dgst); ok {
+		return s, nil
 	}
 	u, err := r.url(ctx, "blobs/uploads/")
 	if err != nil {
-		return "", err
+		return session{}, err
 	}
 	resp, err := r.ask(r.push(ctx), http.MethodPost, u, nil)
 	if err != nil {
-		return "", err
+		return session{}, err
 	}
 	if resp.StatusCode != http.StatusAccepted {
-		return "", r.host.answerError(resp)
+		return session{}, r.host.answerError(resp)
 	}
 	defer resp.Body.Close()
-	return r.location(resp, u)
+	return r.session(resp, u)
 }
 
-// location returns the address that resp names for the rest of an upload. It
-// must be on the registry's host, and not fall back from https to http.
+// session reads the answer that opens an upload.
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-a-blob-in-chunks
+func (r *Repository) session(resp *http.Response, asked *url.URL) (session, error) {
+	location, err := r.location(resp, asked)
+	if err != nil {
+		return session{}, err
+	}
+	least, err := strconv.ParseInt(resp.Header.Get("OCI-Chunk-Min-Length"), 10, 64)
+	if err != nil || least < 0 {
+		least = 0
+	}
+	return session{location: location, least: least}, nil
+}
+
+// location returns the address that resp names for the rest of an upload.
 func (r *Repository) location(resp *http.Response, asked *url.URL) (string, error) {
 	value := resp.Header.Get("Location")
 	if value == "" {
@@ -55,6 +69,13 @@ func (r *Repository) location(resp *http.Response, asked *url.URL) (string, erro
 	if err != nil {
 		return "", fmt.Errorf("%s names an unreadable place to upload to: %w", r.host.host, layout.ErrFormat)
 	}
+	return r.safeLocation(loc, asked)
+}
+
+// safeLocation returns an address for the rest of an upload, if that is one to
+// send bytes and credentials to: on the registry's host, and not back from https
+// to http.
+func (r *Repository) safeLocation(loc, asked *url.URL) (string, error) {
 	if asked.Scheme == "https" && loc.Scheme != "https" {
 		return "", hint.With(unsafe("%s wants the upload to go on over %s", r.host.host, loc.Scheme),
 			"a registry behind a TLS proxy has to know it: relativeurls, or X-Forwarded-Proto")
@@ -71,14 +92,23 @@ func (r *Repository) location(resp *http.Response, asked *url.URL) (string, erro
 }
 
 // keepSession remembers an upload for Push, and cancels one that it replaces.
-func (r *Repository) keepSession(ctx context.Context, dgst digest.Digest, location string) {
+func (r *Repository) keepSession(ctx context.Context, dgst digest.Digest, s session) {
 	r.mu.Lock()
 	old, ok := r.sessions[dgst]
-	r.sessions[dgst] = location
+	r.sessions[dgst] = s
 	r.mu.Unlock()
 	if ok {
-		r.cancelSession(ctx, old)
+		r.cancelSession(ctx, old.location)
 	}
+}
+
+// takeSession returns the upload that keepSession remembers, once.
+func (r *Repository) takeSession(dgst digest.Digest) (session, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, ok := r.sessions[dgst]
+	delete(r.sessions, dgst)
+	return s, ok
 }
 
 // cancelSession tells the registry that nothing more will come. It works on a

@@ -144,42 +144,48 @@ func TestSameHost(t *testing.T) {
 
 // TestHosts: what a host is known for counts for its names, and no others.
 func TestHosts(t *testing.T) {
-	for host, resumes := range map[string]bool{
-		"123.dkr.ecr.eu-west-1.amazonaws.com": false,
-		"public.ecr.aws":                      false,
-		"europe-docker.pkg.dev":               false,
-		"gcr.io":                              false,
-		"eu.gcr.io":                           false,
-		"notgcr.io":                           true,
-		"ghcr.io":                             true,
-		"quay.io":                             true,
-		"localhost:5000":                      true,
-		"":                                    true,
+	for host, name := range map[string]string{
+		"123.dkr.ecr.eu-west-1.amazonaws.com":     "Amazon ECR",
+		"123.dkr.ecr.cn-north-1.amazonaws.com.cn": "Amazon ECR",
+		"public.ecr.aws":                          "Amazon ECR Public",
+		"europe-docker.pkg.dev":                   "Google Artifact Registry",
+		"gcr.io":                                  "Google Container Registry",
+		"eu.gcr.io":                               "Google Container Registry",
+		"notgcr.io":                               "",
+		"ghcr.io":                                 "GitHub Container Registry",
+		"ghcr.io.example":                         "",
+		"quay.io":                                 "Quay",
+		"me.azurecr.io":                           "Azure Container Registry",
+		"azurecr.io":                              "",
+		"registry-1.docker.io":                    "Docker Hub",
+		"localhost:5000":                          "",
+		"":                                        "",
 	} {
-		if got := hostOf(host).resumes; got != resumes {
-			t.Errorf("hostOf(%q).resumes = %v, want %v", host, got, resumes)
+		if got := behaviourOf(host).name; got != name {
+			t.Errorf("behaviourOf(%q) is of %q, want %q", host, got, name)
 		}
 	}
 	for _, b := range behaviours {
-		if b.source == "" {
-			t.Errorf("%s: nothing says why", b.host)
+		if len(b.sources) == 0 || b.name == "" || len(b.hosts) == 0 {
+			t.Errorf("%s: nothing says who it is, and why", b.name)
 		}
 	}
 }
 
 // TestHostThatCannotResume: its status is not asked for.
 func TestHostThatCannotResume(t *testing.T) {
-	reg := registrytest.New(t, registrytest.Config{})
-	defer func(old []behaviour) { behaviours = old }(behaviours)
-	behaviours = append([]behaviour{{reg.Host, false, "a test"}}, behaviours...)
-	repo := dial(t, reg, "org/m", Options{})
-	reg.Break(put(registrytest.CutIn(1 << 20)))
-	b := random(1, 4<<20)
-	if err := repo.Push(t.Context(), describeBytes(b), opener(b), nil); err != nil {
-		t.Fatal(err)
-	}
-	if posts, gets := reg.Count("POST", uploads), reg.Count("GET", uploads); posts != 2 || gets != 0 {
-		t.Errorf("got %d sessions and %d questions, want 2 and none", posts, gets)
+	for name, b := range map[string]behaviour{"stuck": {stuck: true}, "once": {once: true}} {
+		reg := registrytest.New(t, registrytest.Config{})
+		repo := dial(t, reg, "org/m", Options{StateDir: t.TempDir()})
+		repo.host.behaviour = b
+		reg.Break(put(registrytest.CutIn(1 << 20)))
+		blob := random(1, 5<<20)
+		if err := repo.Push(t.Context(), describeBytes(blob), opener(blob), nil); err != nil {
+			t.Fatal(err)
+		}
+		if posts, gets := reg.Count("POST", uploads), reg.Count("GET", uploads); posts != 2 || gets != 0 {
+			t.Errorf("%s: got %d sessions and %d questions, want 2 and none", name, posts, gets)
+		}
 	}
 }
 

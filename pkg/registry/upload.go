@@ -7,59 +7,91 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"sync"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
-// Push stores a blob. It is one PUT of the whole where nothing goes wrong; what
-// broke off goes on where the registry says it stopped, and where it can't say
-// that, in a new session from the beginning. Each byte is read and hashed once
-// unless an attempt fails. An upload is completed only by bytes of the digest
-// and size that desc promises; others are layout.ErrDigest, and the upload is
-// cancelled. So it is where open or what it opened fails; whoever knows that it
-// may do better pushes again.
+// Push is [Repository.Upload] that tells only the offsets.
 func (r *Repository) Push(ctx context.Context, desc ocispec.Descriptor, open layout.Opener, sent func(off int64)) error {
+	return r.Upload(ctx, desc, open, layout.Watch{Moved: sent})
+}
+
+// Upload stores a blob. It is one PUT of the whole where nothing goes wrong, or
+// chunks where that was asked for or the registry takes it no other way; what
+// broke off goes on where the registry says it stopped, and where it can't say
+// that, in a new session from the beginning. With [Options].StateDir, what an
+// earlier run began goes on too.
+//
+// Each byte is read and hashed once unless an attempt fails; of what goes on, the
+// bytes that the registry has are read, and not sent. An upload is completed only
+// by bytes of the digest and size that desc promises; others are
+// layout.ErrDigest, and the upload is cancelled. So it is where open or what it
+// opened fails; whoever knows that it may do better pushes again.
+func (r *Repository) Upload(ctx context.Context, desc ocispec.Descriptor, open layout.Opener, w layout.Watch) error {
 	if err := checkDigest(desc.Digest); err != nil {
 		return fmt.Errorf("blob: %w: %w", err, layout.ErrFormat)
 	}
 	if desc.Size < 0 {
 		return fmt.Errorf("blob %s: got a size of %d, want 0 or more: %w", desc.Digest, desc.Size, layout.ErrFormat)
 	}
-	u := &upload{repo: r, content: &content{desc: desc, open: open, sent: sent}}
-	if err := u.run(r.push(ctx)); err != nil {
+	u := &upload{repo: r, content: &content{desc: desc, open: open}, watch: w}
+	u.chunk = r.host.chunkFor(desc.Size, r.client.opts.ChunkSize)
+	record, s, ok := r.remember(desc)
+	u.record = record
+	defer record.close()
+	if err := u.run(r.push(ctx), s, ok); err != nil {
 		return fmt.Errorf("blob %s: %w", desc.Digest, err)
 	}
 	return nil
 }
 
-// upload is one blob's way up the ladder: a session, a PUT, and after a failure
-// the session's status and the tail, or a new session.
+// upload is one blob's way up the ladder: a session, a PUT or chunks, and after
+// a failure the session's status and the tail, or a new session.
 type upload struct {
 	repo    *Repository
 	content *content
+	watch   layout.Watch
+	record  *record
 
-	location string // "" where there is no session
-	off      int64  // how much of the blob the session has
-	trail    *trail
+	session session
+	off     int64   // how much of the blob the session has
+	trail   *trail  // of the session
+	stream  *stream // that has been read to off, nil where there is none
+
+	chunk    int64 // bytes in a chunk, 0 for one PUT
+	noWhole  bool  // one PUT was refused
+	noChunks bool  // chunks were refused
+	deaf     bool  // what the registry says of the session is not true
+	cuts     int   // PUTs that broke off of which nothing arrived
+	losses   int   // sessions lost while chunks were sent
+
+	resumed  bool  // the session is an earlier run's
 	best     int64 // the largest off of any session
 	failures int   // in a row, without progress
 }
 
-func (u *upload) run(ctx context.Context) error {
-	for {
-		if u.location == "" {
-			location, err := u.repo.openSession(ctx, u.content.desc.Digest)
-			if err != nil {
-				return err
-			}
-			u.location, u.off, u.trail = location, 0, newTrail(u.content.desc.Size)
+// run goes up the ladder, from what an earlier run has left where there is any.
+func (u *upload) run(ctx context.Context, s state, ok bool) error {
+	defer u.drop()
+	if ok {
+		if err := u.takeUp(ctx, s); err != nil {
+			return err
 		}
-		f := u.put(ctx)
-		if f == nil {
+	}
+	for {
+		if err := u.begin(ctx); err != nil {
+			return err
+		}
+		end := u.chunkEnd()
+		f := u.send(ctx, end)
+		switch {
+		case f == nil && end == 0:
+			u.record.clear()
 			return nil
+		case f == nil:
+			continue
 		}
 		if arrived, err := u.recover(ctx, f); arrived || err != nil {
 			return err
@@ -67,195 +99,229 @@ func (u *upload) run(ctx context.Context) error {
 	}
 }
 
-// fault is how an attempt failed.
-type fault struct {
-	err      error
-	header   http.Header // of the answer, nil where there was none
-	status   int         // of the answer, 0 where there was none
-	source   bool        // err is the source's
-	complete bool        // every byte went out
-}
-
-// recover decides what follows a failed attempt, and waits for it. It returns
-// true where the blob has arrived after all, and the error to give up with.
-func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error) {
-	policy := u.repo.client.opts.Policy
-	if ctx.Err() != nil {
-		return false, context.Cause(ctx) // the session stays, for who goes on with it
-	}
-	resumed := u.off > 0
-	switch {
-	case f.source, !u.mayPass(ctx, f, resumed):
-		// Of a source that may do better, what was sent may be wrong as well.
-		u.abandon(ctx)
-		return false, f.err
-	case f.complete && (f.status == 0 || f.status >= 500):
-		// The registry may have finished, and only its answer was lost.
-		size, err := u.repo.Stat(ctx, u.content.desc.Digest)
-		if err == nil && size == u.content.desc.Size {
-			return true, nil
-		}
-	}
-	u.failures++
-	if policy.Exhausted(u.failures) {
-		u.abandon(ctx)
-		return false, fmt.Errorf("gave up after %d attempts: %w", u.failures, f.err)
-	}
-	delay, err := policy.Delay(u.failures, f.header)
-	if err != nil {
-		u.abandon(ctx)
-		return false, fmt.Errorf("%w: %w", f.err, err)
-	}
-	if err := policy.Sleep(ctx, delay); err != nil {
-		return false, err
-	}
-	return false, u.where(ctx, f, resumed)
-}
-
-// mayPass reports whether another attempt may do better. An answer of 4xx to
-// the tail of a blob says only that the registry can't continue.
-func (u *upload) mayPass(ctx context.Context, f *fault, resumed bool) bool {
-	switch {
-	case f.status == 0:
-		return transient(ctx, f.err, u.repo.host.reached.Load())
-	case u.repo.client.opts.Policy.Retryable(f.status):
-		return true
-	case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden:
-		return false
-	case f.status == http.StatusNotFound, f.status == http.StatusGone, f.status == http.StatusRequestedRangeNotSatisfiable:
-		return true // the session is gone, or elsewhere
-	}
-	return resumed && f.status < 500
-}
-
-// where finds out where to go on: behind what the session has, or at the
-// beginning of a new one.
-func (u *upload) where(ctx context.Context, f *fault, resumed bool) error {
-	refused := f.status >= 400 && f.status < 500 && !u.repo.client.opts.Policy.Retryable(f.status)
-	if resumed && refused || f.status == http.StatusNotFound || !hostOf(u.repo.host.host).resumes {
-		u.abandon(ctx)
-		return nil
-	}
-	off, newer, err := u.repo.status(ctx, u.location, u.trail.reached())
-	if errors.Is(err, errGone) || err != nil && transient(ctx, err, true) {
-		u.abandon(ctx)
-		return nil
-	}
+// takeUp goes on with what an earlier run began, if the registry still has it.
+func (u *upload) takeUp(ctx context.Context, s state) error {
+	asked, err := u.repo.url(ctx, "blobs/uploads/")
 	if err != nil {
 		return err
 	}
-	if off > u.best {
-		// Progress; but not what a registry takes again and again and never keeps.
-		u.best, u.failures = off, 0
+	off, newer, err := u.ask(ctx, s, asked)
+	switch {
+	case errors.Is(err, errGone):
+		u.abandon(ctx)
+		return nil
+	case isDenied(err), errors.Is(err, ErrUnsafe): // another user's, or not what the registry said
+		u.session = session{}
+		u.record.clear()
+		return nil
+	case err != nil:
+		return err
 	}
-	u.location, u.off = newer, off
+	u.trail = newTrail(u.content.desc.Size)
+	u.trail.reach(off)
+	u.session.location, u.off, u.best, u.resumed = newer, off, off, true
+	u.record.save(u.session)
+	if mounted, ok := u.repo.takeSession(u.content.desc.Digest); ok {
+		u.repo.cancelSession(ctx, mounted.location)
+	}
+	if u.watch.Resumed != nil {
+		u.watch.Resumed(off)
+	}
+	return nil
+}
+
+// ask asks how much of a remembered upload the registry has.
+func (u *upload) ask(ctx context.Context, s state, asked *url.URL) (off int64, newer string, err error) {
+	loc, err := url.Parse(s.Location)
+	if err != nil {
+		return 0, "", errGone
+	}
+	location, err := u.repo.safeLocation(loc, asked)
+	if err != nil {
+		return 0, "", err
+	}
+	u.session = session{location: location, least: s.MinChunk}
+	return u.repo.status(ctx, location, u.content.desc.Size)
+}
+
+// begin opens a session where there is none.
+func (u *upload) begin(ctx context.Context) error {
+	if u.session.location != "" {
+		return nil
+	}
+	s, err := u.repo.openSession(ctx, u.content.desc.Digest)
+	if err != nil {
+		return err
+	}
+	u.session, u.off, u.trail = s, 0, newTrail(u.content.desc.Size)
+	u.drop()
+	u.record.save(s)
 	return nil
 }
 
 // abandon cancels the session; the next attempt opens another.
 func (u *upload) abandon(ctx context.Context) {
-	if u.location != "" {
-		u.repo.cancelSession(ctx, u.location)
+	if u.session.location != "" {
+		u.repo.cancelSession(ctx, u.session.location)
 	}
-	u.location = ""
+	u.session = session{}
+	u.record.clear()
+	if u.resumed && u.watch.Resumed != nil {
+		u.watch.Resumed(0)
+	}
+	u.resumed = false
 }
 
-// put sends the blob from u.off to its end, and completes it. nil is success.
-func (u *upload) put(ctx context.Context) *fault {
-	desc := u.content.desc
+// drop closes the stream.
+func (u *upload) drop() {
+	if u.stream != nil {
+		_ = u.stream.close()
+	}
+	u.stream = nil
+}
+
+// ready has a stream in place: read up to off, and so to the digest where off is
+// the blob's end. None is needed where a stream of the session got there before.
+func (u *upload) ready(ctx context.Context) error {
+	switch {
+	case u.off == u.content.desc.Size && u.trail.verified():
+		u.drop()
+		return nil
+	case u.stream != nil && u.stream.pos == u.off:
+		return nil
+	}
+	u.drop()
+	s, err := u.seek(ctx)
+	if err != nil {
+		return err
+	}
+	u.stream = s
+	return nil
+}
+
+// seek opens a stream at off.
+func (u *upload) seek(ctx context.Context) (*stream, error) {
+	s := newStream(ctx, u.content, u.trail)
+	if err := s.seek(u.off); err != nil {
+		_ = s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// send sends the blob from off to end as a chunk; or, where end is 0, all that is
+// left, and completes the blob. nil is success.
+func (u *upload) send(ctx context.Context, end int64) *fault {
+	if err := u.ready(ctx); err != nil {
+		return &fault{err: err, source: true}
+	}
 	dog := newWatchdog(ctx, u.repo.client.opts.stall())
 	defer dog.end()
-	req, bodies, err := u.request(dog)
+	told, pace := u.teller(dog, end)
+	defer pace.end()
+	req, bodies, err := u.request(ctx, dog, end, told)
 	if err != nil {
-		return &fault{err: err, source: bodies.failed()}
+		return &fault{err: err}
 	}
-	dog.resume(desc.Size == u.off)
+	start := u.repo.client.now()
+	dog.resume(bodies == nil)
 	resp, err := dog.answer(u.repo.blob.Do(req))
-	complete, own := bodies.end()
+	f := &fault{patch: end > 0, took: u.repo.client.now().Sub(start)}
+	var own error
+	if bodies != nil {
+		u.stream, f.complete, own = bodies.end()
+	} else {
+		f.complete = true
+	}
 	switch {
 	case own != nil:
 		if resp != nil {
 			resp.Body.Close()
 		}
-		return &fault{err: own, source: true}
+		f.err, f.source = own, true
+		return f
 	case err != nil:
-		return &fault{err: dog.explain(u.repo.host.requestError(err)), complete: complete}
+		f.err = dog.explain(u.repo.host.requestError(err))
+		return f
 	}
 	u.repo.host.reached.Store(true)
+	if f.patch {
+		return u.tookChunk(ctx, resp, end, f)
+	}
+	return u.tookAll(resp, f)
+}
+
+// tookAll judges the answer to what completes a blob.
+func (u *upload) tookAll(resp *http.Response, f *fault) *fault {
+	desc := u.content.desc
 	switch resp.StatusCode {
 	case http.StatusCreated, http.StatusAccepted, http.StatusNoContent:
 		defer resp.Body.Close()
 		if got := resp.Header.Get(digestHeader); got != "" && got != desc.Digest.String() {
-			return &fault{err: fmt.Errorf("%s stored %q: %w", u.repo.host.host, got, layout.ErrDigest), status: http.StatusBadRequest}
+			f.err, f.status = fmt.Errorf("%s stored %q: %w", u.repo.host.host, got, layout.ErrDigest), http.StatusBadRequest
+			return f
 		}
 		return nil
 	}
-	return &fault{err: u.repo.host.answerError(resp), status: resp.StatusCode, header: resp.Header, complete: complete}
+	f.status, f.header = resp.StatusCode, resp.Header
+	f.err = u.repo.host.answerError(resp)
+	return f
 }
 
-// request makes the PUT. Its body can be had again, so that a challenge in the
-// middle of an upload is answered and not final.
-func (u *upload) request(dog *watchdog) (*http.Request, *bodies, error) {
-	desc := u.content.desc
-	bodies := &bodies{make: func() *body { return newBody(dog.ctx, u.content, u.trail, u.off, dog) }}
-	loc, err := url.Parse(u.location)
+// request makes the request for send. Its body can be had again, so that a
+// challenge in the middle of an upload is answered and not final. Where nothing
+// is left to be sent there is none.
+func (u *upload) request(ctx context.Context, dog *watchdog, end int64, told func(int, int64)) (*http.Request, *bodies, error) {
+	desc, method := u.content.desc, http.MethodPatch
+	loc, err := url.Parse(u.session.location)
 	if err != nil {
-		return nil, bodies, err
+		return nil, nil, err
 	}
-	q := loc.Query()
-	q.Set("digest", desc.Digest.String())
-	loc.RawQuery = q.Encode()
-	req, err := http.NewRequestWithContext(dog.ctx, http.MethodPut, loc.String(), http.NoBody)
+	if end == 0 {
+		q := loc.Query()
+		q.Set("digest", desc.Digest.String())
+		loc.RawQuery, method, end = q.Encode(), http.MethodPut, desc.Size
+	}
+	req, err := http.NewRequestWithContext(dog.ctx, method, loc.String(), http.NoBody)
 	if err != nil {
-		return nil, bodies, err
+		return nil, nil, err
 	}
 	req.Header.Set("Content-Type", "application/octet-stream")
-	if u.off > 0 && u.off < desc.Size {
-		req.Header.Set("Content-Range", fmt.Sprintf("%d-%d", u.off, desc.Size-1))
+	if u.off == end {
+		return req, nil, nil
 	}
-	if u.off == desc.Size {
-		// Nothing is left to be withheld until the digest is known to be right.
-		b := bodies.next()
-		_, err := io.Copy(io.Discard, b)
-		return req, bodies, err
+	if u.off > 0 || method == http.MethodPatch {
+		req.Header.Set("Content-Range", fmt.Sprintf("%d-%d", u.off, end-1))
 	}
-	req.ContentLength = desc.Size - u.off
-	req.Body = bodies.next()
-	req.GetBody = func() (io.ReadCloser, error) { return bodies.next(), nil }
-	return req, bodies, nil
+	b := &bodies{
+		open: func(s *stream) *body { return &body{stream: s, end: end, watch: dog, told: told} },
+		seek: func() (*stream, error) { return u.seek(ctx) },
+	}
+	req.ContentLength = end - u.off
+	req.Body = b.first(u.stream)
+	req.GetBody = func() (io.ReadCloser, error) { return b.again() }
+	return req, b, nil
 }
 
-// bodies are the bodies that one request has had: one more for every time that
-// it is sent again with credentials.
-type bodies struct {
-	make func() *body
-
-	mu   sync.Mutex
-	last *body
-}
-
-func (b *bodies) next() *body {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.last != nil {
-		_ = b.last.Close()
+// teller returns what is to be told of the bytes of a request, and their pace.
+func (u *upload) teller(dog *watchdog, end int64) (func(n int, off int64), *pace) {
+	now, left := u.repo.client.now, u.content.desc.Size-u.off
+	var p *pace
+	if end == 0 && left > 0 { // time is limited for a whole upload, not for a chunk
+		p = u.repo.host.meter.start(&u.repo.host.behaviour, now(), left)
 	}
-	b.last = b.make()
-	return b.last
-}
-
-// end closes the last body and says how it came out.
-func (b *bodies) end() (complete bool, own error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.last == nil {
-		return false, nil
-	}
-	_ = b.last.Close()
-	return b.last.outcome()
-}
-
-func (b *bodies) failed() bool {
-	_, own := b.end()
-	return own != nil
+	return func(n int, off int64) {
+		if u.watch.Sent != nil {
+			u.watch.Sent(int64(n))
+		}
+		if u.watch.Moved != nil {
+			u.watch.Moved(off)
+		}
+		if p == nil {
+			return
+		}
+		if err := p.sent(n, now()); err != nil {
+			dog.fail(err)
+		}
+	}, p
 }

@@ -49,7 +49,7 @@ func TestPushFails(t *testing.T) {
 			open: func(context.Context, int64) (io.ReadCloser, error) { return nil, errDisk },
 			kind: errDisk, says: "disk is broken", puts: 1,
 		},
-		"too large":    {quirks: registrytest.Quirks{MaxBody: 1 << 20}, kind: layout.ErrLimit, says: "413", hint: "limits the size", puts: 1},
+		"too large":    {quirks: registrytest.Quirks{MaxRequest: 1<<20 - 1}, kind: layout.ErrLimit, says: "413", hint: "limits the size", puts: 1},
 		"503 for ever": {fault: &registrytest.Fault{Methods: "PUT", Times: -1, Effect: registrytest.Answer(503, "")}, says: "gave up after 6 attempts", puts: 6},
 		"keeps nothing": {
 			fault: &registrytest.Fault{Methods: "PUT", Times: -1, Effect: keepsNothing},

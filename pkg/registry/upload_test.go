@@ -97,6 +97,16 @@ func TestPushRecovers(t *testing.T) {
 					Effect: registrytest.Answer(204, "", "Range", "0-1048575"),
 				})
 			},
+			sessions: 1, puts: 3, in: 24, read: 48, // asked again, it says the truth
+		},
+		"a status that is never true": {
+			break_: func(r *registrytest.Registry) {
+				r.Break(put(registrytest.CutIn(9 * mib)))
+				r.Break(registrytest.Fault{
+					Methods: "GET", Path: uploads, Times: -1,
+					Effect: registrytest.Answer(204, "", "Range", "0-1048575"),
+				})
+			},
 			sessions: 2, puts: 3, in: 33, read: 48,
 		},
 		"a status that says too much": {

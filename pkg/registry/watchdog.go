@@ -66,9 +66,17 @@ func (w *watchdog) end() {
 	w.cancel(nil)
 }
 
+// fail aborts the request for a reason of its own.
+func (w *watchdog) fail(err error) { w.cancel(err) }
+
+// explain returns why a request failed, which is err unless it was aborted here.
 func (w *watchdog) explain(err error) error {
-	if errors.Is(context.Cause(w.ctx), errStalled) {
+	var slow *slowError
+	switch cause := context.Cause(w.ctx); {
+	case errors.Is(cause, errStalled):
 		return fmt.Errorf("%w: nothing moved for %s", errStalled, w.limit)
+	case errors.As(cause, &slow):
+		return cause
 	}
 	return err
 }

@@ -1,0 +1,173 @@
+package registry
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/carton-oci/carton-oci/internal/place"
+)
+
+// maxSwept is how many files of a folder are looked at for ones that are too old.
+const maxSwept = 10_000
+
+// record is the file that remembers one upload, locked as long as the upload
+// goes on: who finds it locked sends the same blob through an upload of its own,
+// and remembers none. A record that can't be kept costs time and nothing else,
+// so it has no errors; a nil one remembers nothing.
+type record struct {
+	root   *os.Root
+	name   string
+	file   *os.File
+	about  state // all but the address
+	now    func() time.Time
+	length int  // of what the file holds
+	kept   bool // the file remembers an upload
+}
+
+// remember opens the record of a blob's upload. What it remembers is its state,
+// false where that is nothing.
+func (r *Repository) remember(desc ocispec.Descriptor) (*record, state, bool) {
+	c := r.client
+	if c.opts.StateDir == "" || desc.Size < minStateSize || !r.host.behaviour.resumes() {
+		return nil, state{}, false
+	}
+	root, err := place.PrivateDir(filepath.Join(c.opts.StateDir, "uploads"))
+	if err != nil {
+		return nil, state{}, false
+	}
+	c.sweep.Do(func() { sweep(root, c.now()) })
+	rec := &record{root: root, now: c.now, about: state{
+		Registry: r.host.host, Repository: r.name.Repository, Digest: desc.Digest, Size: desc.Size,
+	}}
+	key := sha256.Sum256([]byte(rec.about.Registry + "\n" + rec.about.Repository + "\n" + rec.about.Digest.String()))
+	rec.name = hex.EncodeToString(key[:])
+	for range 100 { // rounds in which another process was through meanwhile
+		if rec.file, err = claim(root, rec.name); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if err != nil {
+		root.Close()
+		return nil, state{}, false
+	}
+	b, err := io.ReadAll(io.LimitReader(rec.file, maxStateBytes+1))
+	rec.length = len(b)
+	s, ok := decodeState(b)
+	if err != nil || !ok || !s.fits(rec.about, c.now()) {
+		rec.clear()
+		return rec, state{}, false
+	}
+	rec.kept = true
+	return rec, s, true
+}
+
+// claim opens a file, made where it is not there, and locks it. fs.ErrNotExist
+// says that it has lost its name meanwhile.
+func claim(root *os.Root, name string) (*os.File, error) {
+	if fi, err := root.Lstat(name); err == nil && !fi.Mode().IsRegular() {
+		return nil, fs.ErrInvalid // such as a pipe, which would not even open
+	}
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err = place.Lock(f); err == nil {
+		var open, named fs.FileInfo
+		if open, err = f.Stat(); err == nil {
+			if named, err = root.Lstat(name); err == nil && !os.SameFile(open, named) {
+				err = fs.ErrNotExist
+			}
+		}
+		if err == nil && open.Mode().Perm()&0o077 != 0 {
+			err = f.Chmod(0o600)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// save remembers where an upload goes on. It is one write, over what was there
+// before and with blanks to its end, so that a process that is killed leaves the
+// one or the other.
+func (r *record) save(s session) {
+	if r == nil {
+		return
+	}
+	now := r.about
+	now.Location, now.MinChunk, now.Time = s.location, s.least, r.now()
+	b := now.encode()
+	if b == nil || s.location == "" {
+		r.clear()
+		return
+	}
+	for len(b) < r.length {
+		b = append(b, ' ')
+	}
+	n, err := r.file.WriteAt(b, 0)
+	r.length, r.kept = max(r.length, n), err == nil
+}
+
+// clear forgets the upload, and keeps the file for another.
+func (r *record) clear() {
+	if r != nil && r.file.Truncate(0) == nil {
+		r.length, r.kept = 0, false
+	}
+}
+
+// keeps reports whether the upload can go on in another run.
+func (r *record) keeps() bool { return r != nil && r.kept }
+
+// close ends the record. The file stays where it remembers an upload.
+func (r *record) close() {
+	if r == nil {
+		return
+	}
+	if r.kept {
+		r.file.Close()
+	} else {
+		r.remove()
+	}
+	r.root.Close()
+}
+
+// remove removes the file before anybody else can lock it; or, where open files
+// can't be removed, after.
+func (r *record) remove() {
+	err := r.root.Remove(r.name)
+	r.file.Close()
+	if err != nil {
+		_ = r.root.Remove(r.name)
+	}
+}
+
+// sweep removes what nobody went on with for too long.
+func sweep(root *os.Root, now time.Time) {
+	dir, err := root.Open(".")
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	entries, _ := dir.ReadDir(maxSwept) // what was read is swept
+	for _, e := range entries {
+		fi, err := e.Info()
+		if err != nil || !fi.Mode().IsRegular() || now.Sub(fi.ModTime()) < maxStateAge {
+			continue
+		}
+		f, err := claim(root, e.Name())
+		if err != nil {
+			continue // somebody goes on with it
+		}
+		(&record{root: root, name: e.Name(), file: f}).remove()
+	}
+}

@@ -1,0 +1,159 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// fault is how a request failed.
+type fault struct {
+	err      error
+	header   http.Header   // of the answer, nil where there was none
+	status   int           // of the answer, 0 where there was none
+	source   bool          // err is the source's
+	complete bool          // every byte of the request went out
+	patch    bool          // the request was a chunk
+	took     time.Duration // of the request
+}
+
+// refused reports whether the registry would not have the request, and may say
+// the same again.
+func (f *fault) refused(p Policy) bool {
+	return f.status >= 400 && f.status < 500 && !p.Retryable(f.status)
+}
+
+// recover decides what follows a failed request, and waits for it. It returns
+// true where the blob has arrived after all, and the error to give up with.
+func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error) {
+	policy := u.repo.client.opts.Policy
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx) // the session stays, for who goes on with it
+	}
+	tail := u.off > 0
+	switch {
+	case f.source:
+		// Of a source that may do better, what was sent may be wrong as well.
+		u.abandon(ctx)
+		return false, f.err
+	case u.otherwise(f):
+		u.abandon(ctx)
+		return false, nil
+	case !u.mayPass(ctx, f, tail):
+		u.giveUp(ctx, f)
+		return false, u.repo.host.explain(f, u.content.desc.Size)
+	case f.complete && !f.patch && (f.status == 0 || f.status >= 500):
+		// The registry may have finished, and only its answer was lost.
+		size, err := u.repo.Stat(ctx, u.content.desc.Digest)
+		if err == nil && size == u.content.desc.Size {
+			u.record.clear()
+			return true, nil
+		}
+	}
+	u.failures++
+	if policy.Exhausted(u.failures) {
+		u.giveUp(ctx, f)
+		return false, fmt.Errorf("gave up after %d attempts: %w", u.failures, u.repo.host.explain(f, u.content.desc.Size))
+	}
+	delay, err := policy.Delay(u.failures, f.header)
+	if err != nil {
+		u.giveUp(ctx, f)
+		return false, fmt.Errorf("%w: %w", f.err, err)
+	}
+	if err := policy.Sleep(ctx, delay); err != nil {
+		return false, context.Cause(ctx)
+	}
+	return false, u.where(ctx, f, tail)
+}
+
+// mayPass reports whether another attempt may do better. An answer of 4xx to
+// the tail of a blob says only that the registry can't continue.
+func (u *upload) mayPass(ctx context.Context, f *fault, tail bool) bool {
+	switch {
+	case f.status == 0:
+		return transient(ctx, f.err, u.repo.host.reached.Load())
+	case u.repo.client.opts.Policy.Retryable(f.status):
+		return true
+	case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden:
+		return false
+	case f.status == http.StatusNotFound, f.status == http.StatusGone, f.status == http.StatusRequestedRangeNotSatisfiable:
+		return true // the session is gone, or elsewhere
+	}
+	return tail && f.status < 500
+}
+
+// where finds out where to go on: behind what the session has, or at the
+// beginning of a new one. A registry that refuses what follows what it says it
+// has is asked once more: it may still have been busy with what was cut.
+func (u *upload) where(ctx context.Context, f *fault, tail bool) error {
+	b := &u.repo.host.behaviour
+	if f.status == http.StatusNotFound || f.status == http.StatusGone || !b.resumes() || u.deaf {
+		u.lose(ctx, f)
+		return nil
+	}
+	off, newer, err := u.repo.status(ctx, u.session.location, u.sent())
+	switch {
+	case errors.Is(err, errGone), err != nil && transient(ctx, err, true):
+		u.lose(ctx, f)
+		return nil
+	case err != nil:
+		return err
+	case tail && off == u.off && f.refused(u.repo.client.opts.Policy):
+		u.lose(ctx, f)
+		return nil
+	}
+	u.moveTo(off, newer)
+	return nil
+}
+
+// moveTo goes on at an offset of the session.
+func (u *upload) moveTo(off int64, location string) {
+	if off > u.best {
+		// Progress; but not what a registry takes again and again and never keeps.
+		u.best, u.failures = off, 0
+	}
+	u.off = off
+	if location != u.session.location {
+		u.session.location = location
+		u.record.save(u.session)
+	}
+}
+
+// sent returns how much the registry can have: no more than this run has read,
+// but of an earlier run's session any part.
+func (u *upload) sent() int64 {
+	if u.resumed {
+		return u.content.desc.Size
+	}
+	return u.trail.reached()
+}
+
+// lose gives a session up. Two that were lost one way have the blob sent the
+// other: PUTs may break off because they are refused before they are read, and
+// nobody hears the 413; chunks may find their session gone.
+func (u *upload) lose(ctx context.Context, f *fault) {
+	switch {
+	case f.patch:
+		if u.losses++; u.losses >= enough {
+			u.whole()
+		}
+	case f.status == 0 && u.off == 0 && !errors.Is(f.err, errStalled):
+		if u.cuts++; u.cuts == enough {
+			u.pieces()
+		}
+	}
+	u.abandon(ctx)
+}
+
+// giveUp ends an upload that failed: it is cancelled, unless it is remembered and
+// may go on some other time.
+func (u *upload) giveUp(ctx context.Context, f *fault) {
+	hopeless := f.refused(u.repo.client.opts.Policy) &&
+		f.status != http.StatusUnauthorized && f.status != http.StatusForbidden
+	if u.record.keeps() && !hopeless {
+		return
+	}
+	u.abandon(ctx)
+}

@@ -1,0 +1,76 @@
+package registry
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+)
+
+const (
+	// maxStateBytes is the largest state that is read.
+	maxStateBytes = 16 << 10
+	// maxStateAge is how long an upload is remembered. Registries forget them too:
+	// distribution after a week.
+	// https://github.com/distribution/distribution/blob/v3.1.2/docs/content/about/configuration.md#uploadpurging
+	maxStateAge = 7 * 24 * time.Hour
+	// minStateSize is the smallest blob whose upload is remembered: most of a
+	// smaller one is on its way before anything can go wrong.
+	minStateSize = 4 << 20
+
+	stateVersion = 1
+)
+
+// state is what is remembered of an upload. It holds no credentials; but whoever
+// has the address may, at some registries, write to the upload.
+type state struct {
+	Version    int           `json:"version"`
+	Registry   string        `json:"registry"` // as Repository.Name has it
+	Repository string        `json:"repository"`
+	Digest     digest.Digest `json:"digest"`
+	Size       int64         `json:"size"`
+	Location   string        `json:"location"`
+	MinChunk   int64         `json:"minChunk,omitempty"`
+	Time       time.Time     `json:"time"` // of the last answer that named the address
+}
+
+// encode returns the bytes that decodeState reads.
+func (s state) encode() []byte {
+	s.Version, s.Time = stateVersion, s.Time.UTC().Truncate(time.Second)
+	b, err := json.Marshal(s)
+	if err != nil || len(b) > maxStateBytes {
+		return nil
+	}
+	return b
+}
+
+// decodeState reads a state, false for whatever encode has not written: what is
+// left out, added, said twice or said otherwise. White space may follow.
+func decodeState(b []byte) (state, bool) {
+	var s state
+	b = bytes.TrimRight(b, " ")
+	if len(b) > maxStateBytes || json.Unmarshal(b, &s) != nil || !bytes.Equal(s.encode(), b) {
+		return state{}, false
+	}
+	u, err := url.Parse(s.Location)
+	switch {
+	case err != nil, u.Host == "", u.User != nil, u.Fragment != "", strings.ContainsFunc(s.Location, unprintable):
+		return state{}, false
+	case checkDigest(s.Digest) != nil, s.Size < minStateSize, s.MinChunk < 0:
+		return state{}, false
+	}
+	return s, true
+}
+
+func unprintable(r rune) bool { return r <= ' ' || r >= 0x7f }
+
+// fits reports whether a state is of the upload that other describes, and not
+// too old.
+func (s state) fits(other state, now time.Time) bool {
+	age := now.Sub(s.Time)
+	return s.Registry == other.Registry && s.Repository == other.Repository && s.Digest == other.Digest &&
+		s.Size == other.Size && age > -maxStateAge && age < maxStateAge
+}
