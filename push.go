@@ -33,8 +33,12 @@ type PushResult struct {
 	// Layers are the artifact's layers, in their order. Members of one content
 	// have layers of one digest.
 	Layers []PushedLayer `json:"layers"`
-	// BytesUploaded counts the bytes of blobs that were sent.
+	// BytesUploaded counts the bytes of blobs that went out in this run, those that
+	// had to be sent again included.
 	BytesUploaded int64 `json:"bytesUploaded"`
+	// BytesResumed counts the bytes of blobs that an earlier run had sent, and that
+	// this one did not send again.
+	BytesResumed int64 `json:"bytesResumed,omitempty"`
 	// Seconds is how long the push took.
 	Seconds float64 `json:"seconds"`
 	// DryRun: nothing was sent.
@@ -162,7 +166,7 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 		p.opts.Planned(result)
 	}
 	if p.opts.DryRun {
-		err = p.ask(ctx, result)
+		err = p.ask(ctx, art, result)
 	} else {
 		err = p.send(ctx, art, result)
 	}
@@ -247,12 +251,15 @@ func (p *push) send(ctx context.Context, art *layout.Artifact, result *PushResul
 	for i := range result.Layers {
 		result.Layers[i].Status = status[result.Layers[i].Digest]
 	}
-	result.BytesUploaded = pushed.BytesUploaded
+	result.BytesUploaded, result.BytesResumed = pushed.BytesUploaded, pushed.BytesResumed
 	return nil
 }
 
-// ask finds out what a push would send.
-func (p *push) ask(ctx context.Context, result *PushResult) error {
+// ask finds out what a push would send, and whether the place would take it.
+func (p *push) ask(ctx context.Context, art *layout.Artifact, result *PushResult) error {
+	if err := layout.CheckArtifact(ctx, p.site.store, art); err != nil {
+		return err
+	}
 	status := map[digest.Digest]string{}
 	for i := range result.Layers {
 		l := &result.Layers[i]
