@@ -8,8 +8,9 @@ GOLANGCI_LINT = $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 GOFUMPT       = $(GO) run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK   = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-# go test, but nothing that was skipped or not checked stays unsaid.
-GOTEST = $(GO) run ./internal/gotest
+# go test, but nothing that was skipped or not checked stays unsaid, and every
+# hostile case of docs/cases.txt must have been tested.
+GOTEST = $(GO) run ./internal/gotest -cases docs/cases.txt
 
 # The race detector needs a C compiler; go says 0 where it found none.
 ifeq ($(shell $(GO) env CGO_ENABLED),1)

@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// modulePath begins the path of every package here.
+const modulePath = "github.com/carton-oci/carton-oci"
+
 // event is one line of go test -json; see go doc test2json.
 type event struct {
 	Action  string
@@ -21,15 +24,20 @@ type results struct {
 	w       io.Writer
 	pending map[string]map[string]*strings.Builder // by package and test
 	failed  map[string]*strings.Builder            // by package
+
+	outcomes map[string]map[string]string // "pass", "skip", "fail", by package's folder and test
 }
 
 // filter reads the output of go test -json and prints to w what go test prints
-// without it, skipped tests, and lines that begin with "NOT CHECKED:".
-func filter(w io.Writer, r io.Reader) error {
+// without it, skipped tests, and lines that begin with "NOT CHECKED:". It
+// returns how the tests came out.
+func filter(w io.Writer, r io.Reader) (*results, error) {
 	res := &results{
 		w:       w,
 		pending: map[string]map[string]*strings.Builder{},
 		failed:  map[string]*strings.Builder{},
+
+		outcomes: map[string]map[string]string{},
 	}
 	lines := bufio.NewReader(r)
 	for {
@@ -44,9 +52,9 @@ func filter(w io.Writer, r io.Reader) error {
 		}
 		switch {
 		case err == io.EOF:
-			return nil
+			return res, nil
 		case err != nil:
-			return err
+			return nil, err
 		}
 	}
 }
@@ -88,6 +96,11 @@ func (r *results) output(e event) {
 }
 
 func (r *results) testDone(e event) {
+	folder := strings.TrimPrefix(strings.TrimPrefix(e.Package, modulePath), "/")
+	if r.outcomes[folder] == nil {
+		r.outcomes[folder] = map[string]string{}
+	}
+	r.outcomes[folder][e.Test] = e.Action
 	text := r.pending[e.Package][e.Test]
 	delete(r.pending[e.Package], e.Test)
 	if text == nil {

@@ -131,7 +131,7 @@ func TestForeignLinesAreKept(t *testing.T) {
 	var out bytes.Buffer
 	in := "go: downloading example.com v1.0.0\n{\"Action\":\"output\",\"Package\":\"p\",\"Output\":\"ok  \\tp\\t0.1s\\n\"}\n" +
 		"{\"Action\":\"pass\",\"Package\":\"p\"}\nno newline"
-	if err := filter(&out, strings.NewReader(in)); err != nil {
+	if _, err := filter(&out, strings.NewReader(in)); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := out.String(), "go: downloading example.com v1.0.0\nok  \tp\t0.1s\nno newline"; got != want {

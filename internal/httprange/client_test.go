@@ -41,10 +41,12 @@ func TestCheckAddr(t *testing.T) {
 		"64:ff9b::127.0.0.1": false, "64:ff9b::169.254.169.254": false, "64:ff9b::a00:1": false, "64:ff9b:1::1": false, "64:ff9b:1::808:808": false,
 		"2002:7f00:1::": false, "2002:808:808::1": false, "2001::1": false, "2001:0:808:808::1": false, "2001:db8::1": false, "2001:2::1": false, "3fff::1": false,
 	} {
-		err := CheckAddr(netip.MustParseAddr(address))
-		if (err == nil) != public || err != nil && !errors.Is(err, ErrNotAllowed) {
-			t.Errorf("%s: got %v, want public: %v", address, err, public)
-		}
+		t.Run(address, func(t *testing.T) {
+			err := CheckAddr(netip.MustParseAddr(address))
+			if (err == nil) != public || err != nil && !errors.Is(err, ErrNotAllowed) {
+				t.Errorf("got %v, want public: %v", err, public)
+			}
+		})
 	}
 	if err := CheckAddr(netip.Addr{}); !errors.Is(err, ErrNotAllowed) {
 		t.Errorf("no address: got %v", err)

@@ -160,9 +160,11 @@ func TestDecompressRefuses(t *testing.T) {
 		{"unknown", "bzip2", gz},
 	}
 	for _, c := range cases {
-		if _, err := decompress(c.c, bytes.NewReader(c.b)); !errors.Is(err, layout.ErrFormat) || errors.Is(err, io.EOF) {
-			t.Errorf("%s: got %v, want ErrFormat, and no EOF", c.name, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := decompress(c.c, bytes.NewReader(c.b)); !errors.Is(err, layout.ErrFormat) || errors.Is(err, io.EOF) {
+				t.Errorf("got %v, want ErrFormat, and no EOF", err)
+			}
+		})
 	}
 	if _, err := layout.Compress("bzip2", nopCloser{strings.NewReader("")}); !errors.Is(err, layout.ErrFormat) {
 		t.Errorf("got %v, want ErrFormat", err)

@@ -252,10 +252,12 @@ var badManifests = []struct {
 
 func TestParseManifestRefuses(t *testing.T) {
 	for _, c := range badManifests {
-		_, err := layout.ParseManifest([]byte(c.json))
-		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
-			t.Errorf("%s: got %v, want %v: …%s…", c.name, err, c.kind, c.text)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			_, err := layout.ParseManifest([]byte(c.json))
+			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("got %v, want %v: …%s…", err, c.kind, c.text)
+			}
+		})
 	}
 }
 

@@ -292,14 +292,16 @@ func TestRefusesWhatALayerMayNotHold(t *testing.T) {
 		{"extended header cut short", pax(record("path", "a"))[:515], "truncated"},
 	}
 	for _, c := range cases {
-		_, err := readTar(bytes.NewReader(c.tar))
-		if !errors.Is(err, layout.ErrFormat) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want ErrFormat: …%s…", c.name, err, c.want)
-		}
-		_, err = layout.ScanTar(t.Context(), int64(len(c.tar)), rangeOf(c.tar, nil))
-		if !errors.Is(err, layout.ErrFormat) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: scan: got %v, want ErrFormat: …%s…", c.name, err, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			_, err := readTar(bytes.NewReader(c.tar))
+			if !errors.Is(err, layout.ErrFormat) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want ErrFormat: …%s…", err, c.want)
+			}
+			_, err = layout.ScanTar(t.Context(), int64(len(c.tar)), rangeOf(c.tar, nil))
+			if !errors.Is(err, layout.ErrFormat) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("scan: got %v, want ErrFormat: …%s…", err, c.want)
+			}
+		})
 	}
 	huge := join(block("x", 'x', 1<<20+1, nil), make([]byte, 2<<20))
 	if _, err := readTar(bytes.NewReader(huge)); !errors.Is(err, layout.ErrLimit) {
