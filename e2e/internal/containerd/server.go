@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/carton-oci/carton-oci/e2e/internal/program"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 )
 
@@ -35,7 +36,7 @@ type Server struct {
 // Start builds containerd where it has not been built before, and runs it until
 // the test ends. The lines of config, in TOML, are added to its configuration,
 // which has no section of theirs.
-func Start(t testing.TB, b Build, config ...string) *Server {
+func Start(t testing.TB, b program.Set, config ...string) *Server {
 	t.Helper()
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		testenv.NotChecked(t, "containerd needs Linux and root")
@@ -47,7 +48,7 @@ func Start(t testing.TB, b Build, config ...string) *Server {
 	s := &Server{dir: dir, Socket: filepath.Join(dir, "sock")}
 	t.Cleanup(func() { s.remove(t) })
 	s.Snapshotter = snapshotter(t, dir)
-	s.programs = b.Programs(t)
+	s.programs = b.Build(t)
 	path := filepath.Join(dir, "config.toml")
 	if err := os.WriteFile(path, []byte(s.config(config)), 0o600); err != nil {
 		t.Fatal(err)
