@@ -10,6 +10,7 @@ import (
 
 // content is what is inside one file.
 type content struct {
+	read     bool // there is a header, and it is right
 	tensors  []Tensor
 	models   []Model // of a PT2 archive
 	metadata map[string]string
@@ -61,7 +62,7 @@ func look(ctx context.Context, src carton.Source, f file, opts Options) (content
 	if err != nil || note != "" {
 		return content{notes: nonempty(note)}, err
 	}
-	c := content{metadata: h.Metadata, tensors: make([]Tensor, 0, len(h.Tensors))}
+	c := content{read: true, metadata: h.Metadata, tensors: make([]Tensor, 0, len(h.Tensors))}
 	for i := range h.Tensors {
 		t := &h.Tensors[i]
 		c.tensors = append(c.tensors, Tensor{

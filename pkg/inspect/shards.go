@@ -52,7 +52,7 @@ func checkShards(index carton.Member, weightMap map[string]string, contents map[
 		case !ok:
 			add("names the shard %s, which is not there", carton.QuotePath(shard))
 			continue
-		case c.tensors == nil: // what is wrong with it is said
+		case !c.read: // what is wrong with it is said
 			continue
 		}
 		missing, unlisted := len(listed), 0

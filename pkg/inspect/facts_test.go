@@ -1,0 +1,100 @@
+package inspect
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+)
+
+func describe(t *testing.T, src carton.Source, opts Options) *Facts {
+	t.Helper()
+	f, err := Describe(t.Context(), src, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestDescribe(t *testing.T) {
+	src := cartontest.New(map[string][]byte{
+		"model/1.safetensors":    safetensorsOf(0, entry{"a", "BF16", []int64{600}}, entry{"b", "F32", []int64{600}}),
+		"model/2.safetensors":    safetensorsOf(0, entry{"a", "BF16", []int64{700}}, entry{"b", "I64", []int64{700}}),
+		"model/copy.safetensors": safetensorsOf(0, entry{"a", "BF16", []int64{700}}, entry{"b", "I64", []int64{700}}),
+		"model/blobs/ab":         safetensorsOf(0, entry{"c", "F8_E4M3", []int64{5}}),
+		"model/x.gguf":           make([]byte, 5000),
+		"model/bad.safetensors":  {1},
+		"misc/m.safetensors":     safetensorsOf(0, entry{"a", "F64", []int64{600}}),
+	}, map[string]string{"model/3.safetensors": "blobs/ab"})
+	got := describe(t, src, Options{})
+	want := &Facts{
+		Format: "safetensors", Formats: []Share{{"safetensors", 10930}, {"gguf", 5000}},
+		Precision:  "int64,bfloat16,float32,float8_e4m3",
+		Precisions: []Share{{"int64", 5600}, {"bfloat16", 2600}, {"float32", 2400}, {"float8_e4m3", 5}},
+		Parameters: 600*2 + 700*2 + 5,
+		Notes:      got.Notes,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if len(got.Notes) != 1 || got.Notes[0].Member != "model/bad.safetensors" {
+		t.Errorf("got the notes %v", got.Notes)
+	}
+}
+
+func TestNothingToDescribe(t *testing.T) {
+	got := describe(t, cartontest.New(map[string][]byte{"model/a.json": {1}, "misc/a.safetensors": {1}}, nil), Options{})
+	if diff := cmp.Diff(&Facts{Parameters: -1}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFactsAreRemembered(t *testing.T) {
+	memory := map[string][]byte{}
+	opts := Options{
+		Recall: func(key string, v any) bool {
+			b, ok := memory[key]
+			return ok && json.Unmarshal(b, v) == nil
+		},
+		Remember: func(key string, v any) {
+			b, err := json.Marshal(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			memory[key] = b
+		},
+	}
+	files := map[string][]byte{weights: three(9), "model/bad.safetensors": {1}}
+	want := describe(t, cartontest.New(files, nil), opts)
+	if len(memory) != 2 {
+		t.Errorf("remembered %d files, want 2", len(memory))
+	}
+	a := counting(t, cartontest.New(files, nil))
+	if diff := cmp.Diff(want, describe(t, a, opts)); diff != "" || len(a.ranges) != 0 {
+		t.Errorf("asked for %v: %s", a.ranges, diff)
+	}
+}
+
+// A carton has one config whatever its form.
+func TestFactsDoNotDependOnWhereMembersAre(t *testing.T) {
+	files := map[string][]byte{
+		weights: three(9), "model/long.safetensors": safetensorsOf(3*headerAtOnce, entry{"w", "F16", []int64{70}}),
+		"model/bad.safetensors": append(three(9), 0), "model/empty.safetensors": nil,
+	}
+	var paths []string
+	for path := range files {
+		paths = append(paths, path)
+	}
+	want := describe(t, cartontest.New(files, nil), Options{Through: true})
+	for name, o := range map[string]cartontest.Option{
+		"compressed": dear(paths...), "one bundle": cartontest.WithBundle(1, paths...),
+		"linked": cartontest.WithPlace(carton.PlaceLinked, paths...),
+	} {
+		if diff := cmp.Diff(want, describe(t, cartontest.New(files, nil, o), Options{Through: true})); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
