@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/carton-oci/carton-oci/internal/tomltext"
 )
 
 // Links is a carton's LINKS: where members that the zip leaves out can be
@@ -104,26 +106,9 @@ func (l *Links) Marshal() []byte {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			writeTOMLString(&b, u)
+			b.WriteString(tomltext.Quote(u))
 		}
 		b.WriteString("]\n")
 	}
 	return []byte(b.String())
-}
-
-// writeTOMLString writes a basic string (https://toml.io/en/v1.0.0#string).
-func writeTOMLString(b *strings.Builder, s string) {
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r < ' ' || r == 0x7f:
-			fmt.Fprintf(b, `\u%04X`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	b.WriteByte('"')
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/carton-oci/carton-oci/internal/tomltext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -44,7 +45,7 @@ func wrapInfo(w *Wrap, d Descriptor) []byte {
 	var b strings.Builder
 	field := func(key, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, "%s = %s\n", key, tomlString(value))
+			fmt.Fprintf(&b, "%s = %s\n", key, tomltext.Quote(value))
 		}
 	}
 	b.WriteString("spec_version = 1\n")
@@ -67,26 +68,6 @@ func wrapInfo(w *Wrap, d Descriptor) []byte {
 		compat = *w.CompatVersion
 	}
 	fmt.Fprintf(&b, "\n[runner]\nrunner_name = %s\nrequired_framework_version = %s\nrunner_compat_version = %d\n",
-		tomlString(w.RunnerName), tomlString(w.FrameworkVersion), compat)
+		tomltext.Quote(w.RunnerName), tomltext.Quote(w.FrameworkVersion), compat)
 	return []byte(b.String())
-}
-
-// tomlString writes a basic string: https://toml.io/en/v1.0.0#string. What is
-// not UTF-8 becomes U+FFFD.
-func tomlString(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r < ' ' || r == 0x7f:
-			fmt.Fprintf(&b, `\u%04X`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
 }

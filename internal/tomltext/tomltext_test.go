@@ -1,0 +1,42 @@
+package tomltext_test
+
+import (
+	"testing"
+
+	"github.com/BurntSushi/toml"
+	"github.com/carton-oci/carton-oci/internal/tomltext"
+)
+
+var texts = []struct{ text, quoted, key string }{
+	{"", `""`, `""`},
+	{"plain_KEY-1", `"plain_KEY-1"`, `plain_KEY-1`},
+	{"a.b", `"a.b"`, `"a.b"`},
+	{"ü", `"ü"`, `"ü"`},
+	{"a\"b\\c", `"a\"b\\c"`, `"a\"b\\c"`},
+	{"a\nb\x00\x7f", `"a\u000Ab\u0000\u007F"`, `"a\u000Ab\u0000\u007F"`},
+	{"\u2028", "\"\u2028\"", "\"\u2028\""},
+}
+
+func TestQuoteAndKey(t *testing.T) {
+	for _, c := range texts {
+		if got := tomltext.Quote(c.text); got != c.quoted {
+			t.Errorf("Quote(%q): got %s, want %s", c.text, got, c.quoted)
+		}
+		if got := tomltext.Key(c.text); got != c.key {
+			t.Errorf("Key(%q): got %s, want %s", c.text, got, c.key)
+		}
+	}
+	if got, want := tomltext.Quote("a\xffb"), "\"a\ufffdb\""; got != want {
+		t.Errorf("no UTF-8: got %q, want %q", got, want)
+	}
+}
+
+// Every other program must read what was meant.
+func TestParsersReadItBack(t *testing.T) {
+	for _, c := range texts {
+		var doc map[string]string
+		if _, err := toml.Decode(tomltext.Key(c.text)+" = "+tomltext.Quote(c.text), &doc); err != nil || doc[c.text] != c.text || len(doc) != 1 {
+			t.Errorf("%q: got %q, %v", c.text, doc, err)
+		}
+	}
+}
