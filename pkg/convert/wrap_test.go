@@ -173,17 +173,3 @@ func TestWhatWrappingNeeds(t *testing.T) {
 		t.Errorf("another config: got %v, want ErrDigest", err)
 	}
 }
-
-func TestTomlStrings(t *testing.T) {
-	for s, want := range map[string]string{
-		"":                 "\"\"",
-		`a"b\c`:            `"a\"b\\c"`,
-		"\n\t\x00\x7f\x1b": `"\u000A\u0009\u0000\u007F\u001B"`,
-		"é\u2028😀":         "\"é\u2028😀\"",
-		"\xff":             "\"\ufffd\"",
-	} {
-		if got := tomlString(s); got != want {
-			t.Errorf("%q: got %s, want %s", s, got, want)
-		}
-	}
-}
