@@ -1,0 +1,178 @@
+package pt2
+
+import "errors"
+
+// Limits on what is read.
+const (
+	// MaxEntries is the most entries that an archive may have.
+	MaxEntries = 200_000
+	// MaxDirectoryBytes is the largest central directory.
+	MaxDirectoryBytes = 64 << 20
+	// MaxTensors is the most tensors that all models may have together, several
+	// times what the largest models have.
+	MaxTensors = 200_000
+	// MaxDims is the most dimensions that a tensor may have: torch's limit.
+	MaxDims = 64
+	// MaxJSONBytes is the most that all JSON documents may have together. They are
+	// read piece by piece; the definition of a large model takes some 50 MB.
+	MaxJSONBytes = 512 << 20
+	// MaxRepeated is how many bytes more than its storage's a tensor may have: a
+	// stride of 0 repeats elements, and a line of JSON could ask for 2⁶⁰.
+	MaxRepeated = 1 << 30
+)
+
+// The kinds of fault that an archive can have. Errors of the source itself are
+// of no kind.
+var (
+	// ErrFormat: a broken zip, a broken archive, or one over a limit.
+	ErrFormat = errors.New("breaks the PT2 format")
+	// ErrNotPT2: a zip, but none of the layouts.
+	ErrNotPT2 = errors.New("is no PT2 archive")
+	// ErrVersion: an archive_version that this package does not know.
+	ErrVersion = errors.New("is a PT2 archive of an unknown version")
+	// ErrUnreadable: the tensor's elements are not raw bytes in the archive.
+	ErrUnreadable = errors.New("can't be read from the archive")
+)
+
+// Layout is how an archive is laid out.
+type Layout int
+
+// The layouts; see the package's description.
+const (
+	Export Layout = iota + 1
+	AOTInductor
+	Legacy
+	Flat
+)
+
+// String returns the layout's name, as in "an exported program (2.8 and later)".
+func (l Layout) String() string {
+	switch l {
+	case Export:
+		return "exported program (torch 2.8 and later)"
+	case AOTInductor:
+		return "AOTInductor package"
+	case Legacy:
+		return "exported program (torch 2.7 and earlier)"
+	case Flat:
+		return "AOTInductor package (early 2025)"
+	}
+	return "unknown"
+}
+
+// Archive is what an archive says of itself.
+type Archive struct {
+	Layout Layout
+	// Root is the root folder's name, "" where there is none. Names of files are
+	// without it.
+	Root string
+	// Format is archive_format: "pt2", "" in the Legacy layout.
+	Format string
+	// Version is archive_version ("0"); in the layouts without a root folder, the
+	// file "version".
+	Version string
+	// ContainerVersion is .data/version, that of torch's zip files.
+	ContainerVersion string
+	// TorchVersion is the torch that exported the models, as in "2.9.1+cpu", ""
+	// where it is not known. It is the first model's that has one.
+	TorchVersion string
+	// ByteOrder is "little" or "big".
+	ByteOrder string
+	// SerializationID is .data/serialization_id, 40 digits.
+	SerializationID string
+	// Models are sorted by name.
+	Models []Model
+	// Files are all files in the order in which they were written.
+	Files []File
+	// Extra are those that the author added: extra/, or extra_files/.
+	Extra []File
+	// Findings say what was not checked or looks wrong, a sentence each.
+	Findings []string
+}
+
+// File is a file in the archive.
+type File struct {
+	// Name is the path without the root folder.
+	Name string
+	// Size is the content's, in bytes.
+	Size int64
+	// Compressed says that the content is deflated.
+	Compressed bool
+}
+
+// Model is one of an archive's models.
+type Model struct {
+	Name string
+	// TorchVersion and Schema are the model definition's, "" where there is none:
+	// the torch that exported it, and the schema's version as in "8.14".
+	TorchVersion, Schema string
+	// Weights are parameters and buffers, in the order of the definition.
+	Weights []Tensor
+	// Constants are tensors that are neither; Objects what is no tensor.
+	Constants []Tensor
+	Objects   []Object
+	// Inputs and Outputs are what a caller gives and gets, in order.
+	Inputs, Outputs []Value
+	// SampleInputs are the names of files, pickled.
+	SampleInputs []string
+	// AOTInductor are the compiled forms, sorted by folder.
+	AOTInductor []Package
+}
+
+// Object is a pickled constant that is no tensor.
+type Object struct {
+	// Name is the constant's, File the file's that holds it.
+	Name, File string
+}
+
+// Package is a model compiled for one backend.
+type Package struct {
+	// Folder is its folder's name, <m>[-<backend>], of which Backend is the end.
+	Folder, Backend string
+	// Device is the key AOTI_DEVICE_KEY of Metadata, as in "cpu".
+	Device string
+	// Metadata is what the compiler wrote into *_metadata.json.
+	Metadata map[string]string
+	// CustomOps are the operators that run outside the compiled code.
+	CustomOps []string
+	// Weights are pickled, and their types not known.
+	Weights []Tensor
+	Files   []File
+}
+
+// Value is an input or output.
+type Value struct {
+	Name string
+	// Kind is "tensor", or what else it is: "int", "float", "bool", "string",
+	// "none", "object", "other".
+	Kind string
+	// DType is that of [Tensor], "" for what is no tensor.
+	DType string
+	Shape []Dim
+}
+
+// Dim is one dimension of a value.
+type Dim struct {
+	// Size is -1 where the dimension is symbolic.
+	Size int64
+	// Symbol is the expression, as in "s77" or "2*s0"; "" where Size is known.
+	Symbol string
+}
+
+// Parameters returns how many elements the parameters of all models have, those
+// that are shared counted once. Buffers are none.
+func (a *Archive) Parameters() int64 {
+	n := int64(0)
+	seen := map[string]bool{}
+	for i := range a.Models {
+		weights := a.Models[i].Weights
+		for j := range weights {
+			t := &weights[j]
+			if key := t.view(); t.Param && !seen[key] {
+				seen[key] = true
+				n = min(n+t.Elements(), maxBytes) // neither is more
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,47 @@
+package pt2_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/carton-oci/carton-oci/internal/testenv"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/pt2"
+)
+
+// TestFlatArchive: an AOTInductor archive of early 2025, made by torch.
+func TestFlatArchive(t *testing.T) {
+	f, err := os.Open(testenv.Fixture(t, "pt2/ep1.pt2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := pt2.Open(f, st.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const folder = "data/aotinductor/model/cq25qdzgwdfgal3l4agnkmrynhgtzhyudljwnowo3rjvui3lfczi"
+	compiled := []pt2.File{
+		{Name: folder + ".cpp", Size: 22558},
+		{Name: folder + "_metadata.json", Size: 26},
+		{Name: folder + ".so", Size: 330288},
+	}
+	want := &pt2.Archive{
+		Layout: pt2.Flat, Format: "pt2", Version: "0", ByteOrder: "little",
+		Models: []pt2.Model{{
+			Name: "model",
+			AOTInductor: []pt2.Package{{
+				Folder: "model", Device: "cpu", Metadata: map[string]string{"AOTI_DEVICE_KEY": "cpu"}, Files: compiled,
+			}},
+		}},
+		Files: append([]pt2.File{{Name: "version", Size: 1}, {Name: "archive_format", Size: 3}}, compiled...),
+	}
+	if diff := cmp.Diff(want, a); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,142 @@
+package pt2
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/carton-oci/carton-oci/internal/zipdir"
+)
+
+// maxBytes is far over any file, and keeps sums of what lies below it in an
+// int64.
+const maxBytes = 1 << 60
+
+var errTooLarge = errors.New("its shape is too large for any file")
+
+// Tensor is a named view of a storage.
+type Tensor struct {
+	Name string
+	// DType is the type of the elements as safetensors spells it ("F32", "I64",
+	// "BF16"; "C32" and "C128", which safetensors does not have), "" where it is
+	// not known.
+	DType string
+	// Shape and Stride have a number a dimension, in elements; StorageOffset is the
+	// first element's place in the storage.
+	Shape, Stride []int64
+	StorageOffset int64
+	// File is the file that holds the storage, without the root folder.
+	File string
+	// Offset and Length are where the storage's bytes lie in the archive, as its
+	// directory has it; Read checks it. They are -1 where the bytes are no raw
+	// storage: pickled or compressed.
+	Offset, Length int64
+	// Param says that the tensor is a parameter, not a buffer.
+	Param bool
+	// Pickled says that only torch can read it.
+	Pickled bool
+	// BigEndian says that the elements' bytes are in that order in the archive;
+	// what Read returns is not.
+	BigEndian bool
+
+	entry *zipdir.Entry
+	why   string // it can't be read; "" where it can
+}
+
+// Elements returns how many elements the tensor has: the product of its shape.
+func (t *Tensor) Elements() int64 {
+	n, _ := product(t.Shape) // checked when the archive was opened
+	return n
+}
+
+// Bytes returns how many bytes the elements take, -1 where DType is not known.
+func (t *Tensor) Bytes() int64 {
+	d, ok := byName[t.DType]
+	if !ok {
+		return -1
+	}
+	return t.Elements() * d.size
+}
+
+// Contiguous reports whether the elements lie in the storage in C order, without
+// gaps.
+func (t *Tensor) Contiguous() bool {
+	want := int64(1)
+	for i := len(t.Shape) - 1; i >= 0; i-- {
+		if t.Shape[i] == 0 {
+			return true
+		}
+		if t.Shape[i] != 1 && t.Stride[i] != want {
+			return false
+		}
+		want *= t.Shape[i]
+	}
+	return true
+}
+
+// Unreadable says why Read can't read the tensor, as in "is pickled"; "" where it
+// can.
+func (t *Tensor) Unreadable() string { return t.why }
+
+// Span returns the bytes of the archive that the elements lie in, offset and
+// length: for a contiguous tensor, exactly its own. They are -1 where Read can't
+// read it.
+func (t *Tensor) Span() (off, n int64) {
+	if t.why != "" {
+		return -1, -1
+	}
+	first, count, _ := t.extent() // checked when the archive was opened
+	size := byName[t.DType].size
+	return t.Offset + first*size, count * size
+}
+
+// view is the same for names that are the same elements.
+func (t *Tensor) view() string {
+	return fmt.Sprint(t.File, " ", t.DType, t.Shape, t.Stride, t.StorageOffset, t.viewName())
+}
+
+// viewName tells tensors apart that share a file of pickles.
+func (t *Tensor) viewName() string {
+	if t.Pickled {
+		return t.Name
+	}
+	return ""
+}
+
+// extent returns the first element of the storage that the tensor needs, and how
+// many from there.
+func (t *Tensor) extent() (first, count int64, err error) {
+	if slices.Contains(t.Shape, 0) {
+		return t.StorageOffset, 0, nil
+	}
+	last := uint64(t.StorageOffset)
+	for i, n := range t.Shape {
+		hi, lo := bits.Mul64(uint64(n-1), uint64(t.Stride[i]))
+		sum, carry := bits.Add64(last, lo, 0)
+		if hi != 0 || carry != 0 || sum > maxBytes {
+			return 0, 0, errors.New("its strides reach further than any file")
+		}
+		last = sum
+	}
+	if last > maxBytes {
+		return 0, 0, errors.New("its offset is further than any file")
+	}
+	return t.StorageOffset, int64(last) - t.StorageOffset + 1, nil
+}
+
+// product returns the product of a shape.
+func product(shape []int64) (int64, error) {
+	n := uint64(1)
+	for _, d := range shape {
+		hi, lo := bits.Mul64(n, uint64(d))
+		if hi != 0 || lo > maxBytes {
+			if slices.Contains(shape, 0) {
+				return 0, nil
+			}
+			return 0, errTooLarge
+		}
+		n = lo
+	}
+	return int64(n), nil
+}
