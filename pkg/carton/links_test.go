@@ -39,51 +39,56 @@ version = 1
 	}
 }
 
+const linksLine = hashA + ` = ["https://a/1"]`
+
+func linksDoc(version, lines string) string { return version + "\n[urls]\n" + lines }
+
+// brokenLinks are LINKS with one thing wrong, named for it.
+var brokenLinks = []struct {
+	name, doc string
+	kind      error
+	want      string // in the error's text
+}{
+	{"version 0", linksDoc("version = 0", linksLine), carton.ErrVersion, "got version 0"},
+	{"version 2", linksDoc("version = 2", linksLine), carton.ErrVersion, "got version 2"},
+	{"no version", linksDoc("", linksLine), carton.ErrVersion, "got version none"},
+	{"version as text", linksDoc(`version = "1"`, linksLine), carton.ErrVersion, `got version "1"`},
+	{"version as float", linksDoc("version = 1.0", linksLine), carton.ErrVersion, "got version 1"},
+	{"version as table", linksDoc("version = {}", linksLine), carton.ErrVersion, "something else"},
+	{"version in capitals", linksDoc("VERSION = 1", linksLine), carton.ErrVersion, "none"},
+	{"no TOML", "version = 1\n[urls\n", carton.ErrFormat, "line "},
+	{"a control character in the error", "version = 1\n\x1b[2J = 2", carton.ErrFormat, "line "},
+	{"a key twice", linksDoc("version = 1", linksLine+"\n"+linksLine), carton.ErrFormat, "line "},
+	{"not UTF-8", linksDoc("version = 1", "# \xff"), carton.ErrFormat, "not UTF-8"},
+	{"empty", "", carton.ErrVersion, "none"},
+	{"no urls", "version = 1", carton.ErrFormat, "no table [urls]"},
+	{"urls is a list", `version = 1` + "\n" + `urls = ["https://a"]`, carton.ErrFormat, "no table [urls]"},
+	{"URLS in capitals", "version = 1\n[URLS]\n" + linksLine, carton.ErrFormat, "no table [urls]"},
+	{"63 digits", linksDoc("version = 1", hashA[1:]+` = ["https://a"]`), carton.ErrFormat, "63 digits"},
+	{"65 digits", linksDoc("version = 1", hashA+`a = ["https://a"]`), carton.ErrFormat, "65 digits"},
+	{"upper case", linksDoc("version = 1", strings.ToUpper(hashA)+` = ["https://a"]`), carton.ErrFormat, "lower-case"},
+	{"not hex", linksDoc("version = 1", hashA[1:]+`g = ["https://a"]`), carton.ErrFormat, "lower-case"},
+	{"no URL", linksDoc("version = 1", hashA+` = []`), carton.ErrFormat, "has no URL"},
+	{"an empty URL", linksDoc("version = 1", hashA+` = ["https://a", ""]`), carton.ErrFormat, "item 2"},
+	{"a number", linksDoc("version = 1", hashA+` = ["https://a", 1]`), carton.ErrFormat, "item 2"},
+	{"no list", linksDoc("version = 1", hashA+` = "https://a"`), carton.ErrFormat, "no list"},
+	{"a table", linksDoc("version = 1", hashA+`.x = ["https://a"]`), carton.ErrFormat, "no list"},
+	{"65 URLs", linksDoc("version = 1", hashA+" = ["+strings.Repeat(`"https://a",`, 65)+"]"), carton.ErrLimit, "65 URLs"},
+	{"10,000 URLs", linksDoc("version = 1", hashA+" = ["+strings.Repeat(`"https://a",`, 10_000)+"]"), carton.ErrLimit, "10000 URLs"},
+	{"deep arrays", linksDoc("version = 1", hashA+" = "+strings.Repeat("[", 10_000)), carton.ErrLimit, "nested too deeply"},
+	{"a long dotted key", "a" + strings.Repeat(".a", 100_000) + " = 1", carton.ErrLimit, "nested too deeply"},
+	{"a million keys", func() string {
+		var b strings.Builder
+		for i := range 1_000_000 {
+			fmt.Fprintf(&b, "%x=1\n", i)
+		}
+		return b.String()
+	}(), carton.ErrLimit, "line 601001: too many keys"},
+	{"too many bytes", "#" + strings.Repeat(" ", carton.MaxLinksBytes), carton.ErrLimit, "want at most"},
+}
+
 func TestParseLinksRefuses(t *testing.T) {
-	line := hashA + ` = ["https://a/1"]`
-	doc := func(version, lines string) string { return version + "\n[urls]\n" + lines }
-	for _, c := range []struct {
-		name, doc string
-		kind      error
-		want      string // in the error's text
-	}{
-		{"version 0", doc("version = 0", line), carton.ErrVersion, "got version 0"},
-		{"version 2", doc("version = 2", line), carton.ErrVersion, "got version 2"},
-		{"no version", doc("", line), carton.ErrVersion, "got version none"},
-		{"version as text", doc(`version = "1"`, line), carton.ErrVersion, `got version "1"`},
-		{"version as float", doc("version = 1.0", line), carton.ErrVersion, "got version 1"},
-		{"version as table", doc("version = {}", line), carton.ErrVersion, "something else"},
-		{"version in capitals", doc("VERSION = 1", line), carton.ErrVersion, "none"},
-		{"no TOML", "version = 1\n[urls\n", carton.ErrFormat, "line "},
-		{"a control character in the error", "version = 1\n\x1b[2J = 2", carton.ErrFormat, "line "},
-		{"a key twice", doc("version = 1", line+"\n"+line), carton.ErrFormat, "line "},
-		{"not UTF-8", doc("version = 1", "# \xff"), carton.ErrFormat, "not UTF-8"},
-		{"empty", "", carton.ErrVersion, "none"},
-		{"no urls", "version = 1", carton.ErrFormat, "no table [urls]"},
-		{"urls is a list", `version = 1` + "\n" + `urls = ["https://a"]`, carton.ErrFormat, "no table [urls]"},
-		{"URLS in capitals", "version = 1\n[URLS]\n" + line, carton.ErrFormat, "no table [urls]"},
-		{"63 digits", doc("version = 1", hashA[1:]+` = ["https://a"]`), carton.ErrFormat, "63 digits"},
-		{"65 digits", doc("version = 1", hashA+`a = ["https://a"]`), carton.ErrFormat, "65 digits"},
-		{"upper case", doc("version = 1", strings.ToUpper(hashA)+` = ["https://a"]`), carton.ErrFormat, "lower-case"},
-		{"not hex", doc("version = 1", hashA[1:]+`g = ["https://a"]`), carton.ErrFormat, "lower-case"},
-		{"no URL", doc("version = 1", hashA+` = []`), carton.ErrFormat, "has no URL"},
-		{"an empty URL", doc("version = 1", hashA+` = ["https://a", ""]`), carton.ErrFormat, "item 2"},
-		{"a number", doc("version = 1", hashA+` = ["https://a", 1]`), carton.ErrFormat, "item 2"},
-		{"no list", doc("version = 1", hashA+` = "https://a"`), carton.ErrFormat, "no list"},
-		{"a table", doc("version = 1", hashA+`.x = ["https://a"]`), carton.ErrFormat, "no list"},
-		{"65 URLs", doc("version = 1", hashA+" = ["+strings.Repeat(`"https://a",`, 65)+"]"), carton.ErrLimit, "65 URLs"},
-		{"10,000 URLs", doc("version = 1", hashA+" = ["+strings.Repeat(`"https://a",`, 10_000)+"]"), carton.ErrLimit, "10000 URLs"},
-		{"deep arrays", doc("version = 1", hashA+" = "+strings.Repeat("[", 10_000)), carton.ErrLimit, "nested too deeply"},
-		{"a long dotted key", "a" + strings.Repeat(".a", 100_000) + " = 1", carton.ErrLimit, "nested too deeply"},
-		{"a million keys", func() string {
-			var b strings.Builder
-			for i := range 1_000_000 {
-				fmt.Fprintf(&b, "%x=1\n", i)
-			}
-			return b.String()
-		}(), carton.ErrLimit, "line 601001: too many keys"},
-		{"too many bytes", "#" + strings.Repeat(" ", carton.MaxLinksBytes), carton.ErrLimit, "want at most"},
-	} {
+	for _, c := range brokenLinks {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := carton.ParseLinks([]byte(c.doc))
 			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {

@@ -88,43 +88,47 @@ func TestManifestThatIsOdd(t *testing.T) {
 	}
 }
 
+// brokenManifests are MANIFESTs with one thing wrong, by what that is.
+var brokenManifests = map[string]struct {
+	raw  string
+	want error
+	text string
+}{
+	"empty":                        {"", carton.ErrFormat, "is empty"},
+	"not UTF-8":                    {manifestLine("\xff"), carton.ErrFormat, "not UTF-8"},
+	"byte order mark":              {"\ufeff" + manifestLine("a"), carton.ErrFormat, "byte order mark"},
+	"byte order mark later":        {manifestLine("a") + "\ufeff\n", carton.ErrFormat, "line 2: the line has no ="},
+	"blank line":                   {manifestLine("a") + "\n" + manifestLine("b"), carton.ErrFormat, "line 2: the line is blank"},
+	"blank last line":              {manifestLine("a") + "\n", carton.ErrFormat, "line 2: the line is blank"},
+	"blank line of CRLF":           {manifestLine("a") + "\r\n", carton.ErrFormat, "line 2: the line is blank"},
+	"no =":                         {"a " + someHash + "\n", carton.ErrFormat, "line 1: the line has no ="},
+	"no path":                      {manifestLine(""), carton.ErrInsecurePath, "line 1: a member has an empty name"},
+	"upper-case hash":              {"a=" + strings.ToUpper(someHash) + "\n", carton.ErrFormat, "want lower-case hex"},
+	"hash of 63 digits":            {"a=" + someHash[1:] + "\n", carton.ErrFormat, "63 digits, want 64"},
+	"hash of 65 digits":            {"a=" + someHash + "0\n", carton.ErrFormat, "65 digits, want 64"},
+	"no hash":                      {"a=\n", carton.ErrFormat, "0 digits, want 64"},
+	"hash that is not hex":         {"a=g" + someHash[1:] + "\n", carton.ErrFormat, "want lower-case hex"},
+	"hash with a prefix":           {"a=sha256:" + someHash + "\n", carton.ErrFormat, "71 digits"},
+	"space before the hash":        {"a= " + someHash + "\n", carton.ErrFormat, "65 digits"},
+	"two CRs":                      {"a=" + someHash + "\r\r\n", carton.ErrFormat, "65 digits"},
+	"path twice":                   {manifestLine("a") + manifestLine("a"), carton.ErrInsecurePath, "line 2: a: name occurs twice"},
+	"path twice with other hashes": {manifestLine("a") + "a=" + strings.Repeat("0", 64) + "\n", carton.ErrInsecurePath, "twice"},
+	"paths that differ in case":    {manifestLine("A") + manifestLine("a"), carton.ErrInsecurePath, "only in case"},
+	"lists itself":                 {manifestLine("MANIFEST"), carton.ErrFormat, "lists MANIFEST"},
+	"lists LINKS":                  {manifestLine("LINKS"), carton.ErrFormat, "lists LINKS"},
+	"lists manifest":               {manifestLine("manifest"), carton.ErrInsecurePath, "differs from MANIFEST only in case"},
+	"lists a folder MANIFEST":      {manifestLine("MANIFEST/a"), carton.ErrInsecurePath, "which is a file"},
+	"traversal":                    {manifestLine("../a"), carton.ErrInsecurePath, "line 1"},
+	"absolute path":                {manifestLine("/a"), carton.ErrInsecurePath, "absolute"},
+	"control character":            {manifestLine("a\tb"), carton.ErrInsecurePath, "control character"},
+	"file that is also a folder":   {manifestLine("a") + manifestLine("a/b"), carton.ErrInsecurePath, "which is a file"},
+	"over 64 MiB":                  {strings.Repeat("a", carton.MaxManifestBytes+1), carton.ErrLimit, "67108865 bytes"},
+}
+
+func manifestLine(p string) string { return p + "=" + someHash + "\n" }
+
 func TestBrokenManifests(t *testing.T) {
-	line := func(p string) string { return p + "=" + someHash + "\n" }
-	for name, c := range map[string]struct {
-		raw  string
-		want error
-		text string
-	}{
-		"empty":                        {"", carton.ErrFormat, "is empty"},
-		"not UTF-8":                    {line("\xff"), carton.ErrFormat, "not UTF-8"},
-		"byte order mark":              {"\ufeff" + line("a"), carton.ErrFormat, "byte order mark"},
-		"byte order mark later":        {line("a") + "\ufeff\n", carton.ErrFormat, "line 2: the line has no ="},
-		"blank line":                   {line("a") + "\n" + line("b"), carton.ErrFormat, "line 2: the line is blank"},
-		"blank last line":              {line("a") + "\n", carton.ErrFormat, "line 2: the line is blank"},
-		"blank line of CRLF":           {line("a") + "\r\n", carton.ErrFormat, "line 2: the line is blank"},
-		"no =":                         {"a " + someHash + "\n", carton.ErrFormat, "line 1: the line has no ="},
-		"no path":                      {line(""), carton.ErrInsecurePath, "line 1: a member has an empty name"},
-		"upper-case hash":              {"a=" + strings.ToUpper(someHash) + "\n", carton.ErrFormat, "want lower-case hex"},
-		"hash of 63 digits":            {"a=" + someHash[1:] + "\n", carton.ErrFormat, "63 digits, want 64"},
-		"hash of 65 digits":            {"a=" + someHash + "0\n", carton.ErrFormat, "65 digits, want 64"},
-		"no hash":                      {"a=\n", carton.ErrFormat, "0 digits, want 64"},
-		"hash that is not hex":         {"a=g" + someHash[1:] + "\n", carton.ErrFormat, "want lower-case hex"},
-		"hash with a prefix":           {"a=sha256:" + someHash + "\n", carton.ErrFormat, "71 digits"},
-		"space before the hash":        {"a= " + someHash + "\n", carton.ErrFormat, "65 digits"},
-		"two CRs":                      {"a=" + someHash + "\r\r\n", carton.ErrFormat, "65 digits"},
-		"path twice":                   {line("a") + line("a"), carton.ErrInsecurePath, "line 2: a: name occurs twice"},
-		"path twice with other hashes": {line("a") + "a=" + strings.Repeat("0", 64) + "\n", carton.ErrInsecurePath, "twice"},
-		"paths that differ in case":    {line("A") + line("a"), carton.ErrInsecurePath, "only in case"},
-		"lists itself":                 {line("MANIFEST"), carton.ErrFormat, "lists MANIFEST"},
-		"lists LINKS":                  {line("LINKS"), carton.ErrFormat, "lists LINKS"},
-		"lists manifest":               {line("manifest"), carton.ErrInsecurePath, "differs from MANIFEST only in case"},
-		"lists a folder MANIFEST":      {line("MANIFEST/a"), carton.ErrInsecurePath, "which is a file"},
-		"traversal":                    {line("../a"), carton.ErrInsecurePath, "line 1"},
-		"absolute path":                {line("/a"), carton.ErrInsecurePath, "absolute"},
-		"control character":            {line("a\tb"), carton.ErrInsecurePath, "control character"},
-		"file that is also a folder":   {line("a") + line("a/b"), carton.ErrInsecurePath, "which is a file"},
-		"over 64 MiB":                  {strings.Repeat("a", carton.MaxManifestBytes+1), carton.ErrLimit, "67108865 bytes"},
-	} {
+	for name, c := range brokenManifests {
 		t.Run(name, func(t *testing.T) {
 			_, err := carton.ParseManifest([]byte(c.raw))
 			checkError(t, err, c.want, c.text)
