@@ -2,11 +2,10 @@ package carton
 
 import (
 	"context"
-	"io"
 	"slices"
 	"strings"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/download"
 	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 )
@@ -15,7 +14,7 @@ import (
 type AssembleOptions struct {
 	// Replace lets a file that exists be replaced, once the new one is complete.
 	Replace bool
-	// Concurrency is how many members are read at once; 0 is 8.
+	// Concurrency is how many members, or ranges of them, are read at once; 0 is 8.
 	Concurrency int
 	// Thin makes a thin carton: these links are written as LINKS, and members are
 	// left out whose hash they list. Inside stay whatever they list: carton.toml,
@@ -24,16 +23,25 @@ type AssembleOptions struct {
 	Thin *Links
 	// Progress is told about every member that is read.
 	Progress progress.Func
+	// Resumed, which may be nil, is told at the end how many bytes of the output an
+	// earlier run has brought.
+	Resumed func(n int64)
 }
 
 // Assemble writes the canonical carton ([Plan]) of a source to the file name.
 // The same members give the same bytes, whatever the source and the options
 // but for Thin.
 //
-// Every member is verified while it is written. The file appears under its name
-// by one rename, when it is complete and on the disk; until then it is
-// NAME.partial beside it, and after an error nothing is left. Memory does not
-// depend on the members' sizes.
+// Every member is verified while it is written; one that is Ranged in several
+// ranges at once. The file appears under its name by one rename, when it is
+// complete and on the disk; until then it is NAME.partial beside it. Memory does
+// not depend on the members' sizes.
+//
+// After an error NAME.partial and its journal stay, and the error carries the
+// hint that the same call goes on with them, where 1 MiB or more has arrived and
+// the content is not at fault (ErrFormat, ErrVersion, ErrChecksum,
+// ErrInsecurePath, ErrLimit); else nothing is left. What was left is read and
+// hashed again before it is believed. The output of another carton replaces it.
 //
 // A file that exists is ErrExist without Replace; one that another process is
 // writing is ErrBusy. A member whose size the source can't tell is ErrLink.
@@ -41,36 +49,37 @@ type AssembleOptions struct {
 // Temporary() bool that returns true, the member is read again, three times in
 // all.
 func Assemble(ctx context.Context, name string, src Source, opts AssembleOptions) error {
-	out, err := place.Create(name, place.Options{Replace: opts.Replace})
-	if err != nil {
-		return err
-	}
-	err = assemble(ctx, out, src, opts)
-	if err == nil {
-		err = out.Commit()
-	}
-	return discarded(out, err)
-}
-
-// discarded removes an output that was not committed, and returns err.
-func discarded(out interface{ Discard() error }, err error) error {
-	if left := out.Discard(); left != nil {
-		return hint.With(err, "%v: remove it by hand", left)
-	}
-	return err
-}
-
-func assemble(ctx context.Context, out *place.File, src Source, opts AssembleOptions) error {
-	members, err := listMembers(ctx, src)
+	out, err := place.Create(name, place.Options{Replace: opts.Replace, Resume: true})
 	if err != nil {
 		return err
 	}
 	a := &assembly{out: out, transfer: transfer{src, opts.Concurrency, opts.Progress}}
-	if opts.Thin != nil {
-		members = slices.DeleteFunc(members, func(m Member) bool { return leftOut(m, opts.Thin) })
+	result, err := a.fill(ctx, opts.Thin)
+	if err != nil {
+		return unfinished(out, result, err)
 	}
-	if err := a.lay(members, src.Manifest(), opts.Thin); err != nil {
-		return err
+	if err := out.Commit(); err != nil {
+		// A sync that failed is not tried again: what is read back may not be what is
+		// on the disk.
+		return discarded(out, err)
+	}
+	if opts.Resumed != nil {
+		opts.Resumed(result.Resumed)
+	}
+	return nil
+}
+
+// fill plans the carton and writes it.
+func (a *assembly) fill(ctx context.Context, thin *Links) (download.Result, error) {
+	members, err := listMembers(ctx, a.src)
+	if err != nil {
+		return download.Result{}, err
+	}
+	if thin != nil {
+		members = slices.DeleteFunc(members, func(m Member) bool { return leftOut(m, thin) })
+	}
+	if err := a.lay(members, a.src.Manifest(), thin); err != nil {
+		return download.Result{}, err
 	}
 	return a.write(ctx, members)
 }
@@ -132,48 +141,81 @@ func (a *assembly) lay(members []Member, manifest *Manifest, links *Links) error
 	return err
 }
 
-// write fills the file. Its size is set first: what is missing at the end would
-// be a hole, never a short file.
-func (a *assembly) write(ctx context.Context, members []Member) error {
-	if err := a.out.Truncate(a.plan.Size()); err != nil {
-		return err
-	}
-	for p, b := range a.text {
-		if err := a.entry(p, b, crcOf(b)); err != nil {
-			return err
-		}
-	}
+// write fills the file.
+func (a *assembly) write(ctx context.Context, members []Member) (r download.Result, err error) {
 	var read []Member
 	for _, m := range members {
 		if m.Target == "" {
 			read = append(read, m)
+		}
+	}
+	job := a.job(read, a)
+	journal, err := a.takeOver(job)
+	if err != nil {
+		return r, err
+	}
+	for p, b := range a.text {
+		if err := a.entry(p, b, crcOf(b)); err != nil {
+			return r, err
+		}
+	}
+	for _, m := range members {
+		if m.Target == "" {
 			continue
 		}
 		target := []byte(a.plan.Member(a.plan.byPath[m.Path]).Target)
 		if err := a.entry(m.Path, target, crcOf(target)); err != nil {
-			return err
+			return r, err
 		}
 	}
-	if err := a.each(ctx, read, a.member); err != nil {
-		return err
+	if r, err = download.Run(ctx, job, a.options(journal)); err != nil {
+		return r, err
 	}
 	tail, err := a.plan.Tail()
 	if err != nil {
-		return err
+		return r, err
 	}
 	_, err = a.out.WriteAt(tail, a.plan.Size()-int64(len(tail)))
-	return err
+	return r, err
 }
 
-// member writes a member's content from the source, then its header.
-func (a *assembly) member(ctx context.Context, m Member, buf []byte) error {
-	off, _, _ := a.plan.Extent(m.Path)
-	c, err := a.copy(ctx, m, io.NewOffsetWriter(a.out, off), buf)
+// takeOver opens the journal, and gives the file its size: what is missing at the
+// end would be a hole, never a short file. What an earlier run left stays where
+// the journal is of the same plan.
+func (a *assembly) takeOver(job download.Job) (*download.Journal, error) {
+	journal, err := download.OpenJournal(a.out.Journal(), a.src.Manifest().ModelHash(), job.Parts)
 	if err != nil {
-		return err
+		return nil, place.Explain("write", a.out.Name(), err)
 	}
-	return a.entry(m.Path, nil, c.crc)
+	if a.out.Stale() && journal.Empty() {
+		if err := a.out.Truncate(0); err != nil {
+			return nil, err
+		}
+	}
+	return journal, a.out.Truncate(a.plan.Size())
 }
+
+func (a *assembly) offset(m Member) int64 {
+	off, _, _ := a.plan.Extent(m.Path)
+	return off
+}
+
+func (a *assembly) create(m Member) (download.File, error) {
+	return &extent{a.out, a.offset(m)}, nil
+}
+
+// done writes the header of a member whose content is there.
+func (a *assembly) done(m Member, _ download.File, _ int64, crc uint32) error { return a.entry(m.Path, nil, crc) }
+
+// extent is a member's place in the file.
+type extent struct {
+	out *place.File
+	off int64
+}
+
+func (e *extent) ReadAt(b []byte, off int64) (int, error)  { return e.out.ReadAt(b, e.off+off) }
+func (e *extent) WriteAt(b []byte, off int64) (int, error) { return e.out.WriteAt(b, e.off+off) }
+func (e *extent) Close() error                             { return nil }
 
 // entry writes a member's header, and its data where that is given.
 func (a *assembly) entry(path string, data []byte, crc uint32) error {

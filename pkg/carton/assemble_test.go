@@ -153,7 +153,7 @@ func sameCarton(t *testing.T, name string, src carton.Source) {
 		t.Fatal(err)
 	}
 	for i := range members {
-		members[i].Place, members[i].Bundle = want[i].Place, want[i].Bundle
+		members[i].Place, members[i].Bundle, members[i].Ranged = want[i].Place, want[i].Bundle, want[i].Ranged
 		if b := content(t, got, members[i].Path); !bytes.Equal(b, content(t, src, members[i].Path)) {
 			t.Errorf("%s has other content", members[i].Path)
 		}

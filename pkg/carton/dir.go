@@ -150,7 +150,7 @@ func fileMember(fsys fs.FS, p string, d fs.DirEntry) (Member, error) {
 		if err != nil {
 			return m, err
 		}
-		m.Size = info.Size()
+		m.Size, m.Ranged = info.Size(), true
 	case fs.ModeSymlink:
 		target, err := fs.ReadLink(fsys, p)
 		if err != nil {

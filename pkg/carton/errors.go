@@ -13,16 +13,16 @@ import (
 // A member, file or folder that does not exist is fs.ErrNotExist.
 var (
 	// ErrFormat: the bytes break the Carton format or the zip format under it.
-	ErrFormat = errors.New("breaks the carton format")
+	ErrFormat = errtext.Content("breaks the carton format")
 	// ErrVersion: a spec_version or LINKS version that this package does not know.
-	ErrVersion = errors.New("unknown version")
+	ErrVersion = errtext.Content("unknown version")
 	// ErrChecksum: content does not have the hash or checksum that was promised.
-	ErrChecksum = errors.New("content does not match its hash")
+	ErrChecksum = errtext.Content("content does not match its hash")
 	// ErrInsecurePath: a name that could reach outside its target, or two names
 	// that some file systems take for one.
-	ErrInsecurePath = errors.New("insecure path")
+	ErrInsecurePath = errtext.Content("insecure path")
 	// ErrLimit: over one of the limits that this package exports.
-	ErrLimit = errors.New("over the limit")
+	ErrLimit = errtext.Content("over the limit")
 	// ErrLink: a link that may not be followed, or that no URL could serve.
 	ErrLink = errors.New("link cannot be followed")
 	// ErrExist: the output exists and was not to be replaced.

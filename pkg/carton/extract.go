@@ -3,11 +3,13 @@ package carton
 import (
 	"context"
 	"io"
+	"os"
 	"path"
 	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/download"
 	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 )
@@ -32,19 +34,23 @@ type ExtractOptions struct {
 	// Folder extracts only what lies below this folder ("model"), which becomes
 	// the root. Patterns still are for the paths in the carton.
 	Folder string
-	// Concurrency is how many members are read at once; 0 is 8.
+	// Concurrency is how many members, or ranges of them, are read at once; 0 is 8.
 	Concurrency int
 	// Progress is told about every member that is read.
 	Progress progress.Func
+	// Resumed, which may be nil, is told at the end how many bytes of the output an
+	// earlier run has brought.
+	Resumed func(n int64)
 }
 
 // Extract writes a source's members to files of the folder dir. Extracted
 // whole, with MANIFEST, it is a carton again.
 //
-// Every member is verified while it is written. The folder appears under its
-// name by one rename, when all of it is complete and on the disk; until then it
-// is DIR.partial beside it, and after an error nothing is left. Files have the
-// mode 0644, folders 0755, whatever the umask; nothing is written through a
+// Every member is verified while it is written; one that is Ranged in several
+// ranges at once. The folder appears under its name by one rename, when all of it
+// is complete and on the disk; until then it is DIR.partial beside it, which stays
+// after an error as with [Assemble]. Of what was left only plain files are used,
+// and only those that the same call would make. Files have the mode 0644, folders 0755, whatever the umask; nothing is written through a
 // symlink or to a name that exists. A symlink whose target is not extracted
 // becomes a file of the same content. MANIFEST is written if all members are,
 // each at its own path.
@@ -58,23 +64,7 @@ func Extract(ctx context.Context, dir string, src Source, opts ExtractOptions) e
 	if err := checkPatterns(opts); err != nil {
 		return err
 	}
-	out, err := place.CreateFolder(dir, place.Options{Replace: opts.Replace})
-	if err != nil {
-		return err
-	}
-	err = extract(ctx, out, src, opts)
-	if err == nil {
-		err = out.Commit()
-	}
-	return discarded(out, err)
-}
-
-func extract(ctx context.Context, out *place.Folder, src Source, opts ExtractOptions) error {
-	all, err := listMembers(ctx, src)
-	if err != nil {
-		return err
-	}
-	chosen, err := choose(all, opts)
+	out, err := place.CreateFolder(dir, place.Options{Replace: opts.Replace, Resume: true})
 	if err != nil {
 		return err
 	}
@@ -83,13 +73,34 @@ func extract(ctx context.Context, out *place.Folder, src Source, opts ExtractOpt
 		out:      out,
 		root:     folderPrefix(opts.Folder),
 	}
-	if err := x.write(ctx, chosen); err != nil {
-		return err
+	result, err := x.fill(ctx, opts)
+	if err != nil {
+		return unfinished(out, result, err)
 	}
-	if len(chosen) == len(all) && x.root == "" {
-		return x.manifest()
+	if err := out.Commit(); err != nil {
+		return discarded(out, err) // see Assemble
+	}
+	if opts.Resumed != nil {
+		opts.Resumed(result.Resumed)
 	}
 	return nil
+}
+
+// fill chooses the members and writes them.
+func (x *extraction) fill(ctx context.Context, opts ExtractOptions) (download.Result, error) {
+	all, err := listMembers(ctx, x.src)
+	if err != nil {
+		return download.Result{}, err
+	}
+	chosen, err := choose(all, opts)
+	if err != nil {
+		return download.Result{}, err
+	}
+	result, err := x.write(ctx, chosen)
+	if err == nil && len(chosen) == len(all) && x.root == "" {
+		err = x.manifest()
+	}
+	return result, err
 }
 
 // extraction is a folder that is being filled.
@@ -102,13 +113,15 @@ type extraction struct {
 // to returns a member's path in the folder.
 func (x *extraction) to(m Member) string { return strings.TrimPrefix(m.Path, x.root) }
 
+func (x *extraction) offset(Member) int64 { return 0 }
+
 // write makes folders, then files, then symlinks: no file is ever made where a
 // symlink could lead somewhere else.
-func (x *extraction) write(ctx context.Context, members []Member) error {
+func (x *extraction) write(ctx context.Context, members []Member) (r download.Result, err error) {
 	var files, symlinks []Member
 	for _, m := range members {
 		if err := checkLocalName(runtime.GOOS, x.to(m)); err != nil {
-			return err
+			return r, err
 		}
 		if m.Target == "" {
 			files = append(files, m)
@@ -116,20 +129,42 @@ func (x *extraction) write(ctx context.Context, members []Member) error {
 			symlinks = append(symlinks, m)
 		}
 	}
+	job := x.job(files, x)
+	journal, err := x.takeOver(job, files)
+	if err != nil {
+		return r, err
+	}
 	for _, dir := range x.folders(members) {
 		if err := x.out.Mkdir(dir); err != nil {
-			return err
+			return r, err
 		}
 	}
-	if err := x.each(ctx, files, x.file); err != nil {
-		return err
+	if r, err = download.Run(ctx, job, x.options(journal)); err != nil {
+		return r, err
 	}
 	for _, m := range symlinks {
 		if err := x.out.Symlink(m.Target, x.to(m)); err != nil {
-			return err
+			return r, err
 		}
 	}
-	return nil
+	return r, nil
+}
+
+// takeOver opens the journal, and removes what an earlier run left, but for the
+// files that the job makes where the journal is of the same one.
+func (x *extraction) takeOver(job download.Job, files []Member) (*download.Journal, error) {
+	journal, err := download.OpenJournal(x.out.Journal(), x.src.Manifest().ModelHash()+" "+x.root, job.Parts)
+	if err != nil {
+		return nil, x.out.Explain("write", ".", err)
+	}
+	if !x.out.Stale() {
+		return journal, nil
+	}
+	keep := map[string]bool{}
+	for _, m := range files {
+		keep[x.to(m)] = !journal.Empty()
+	}
+	return journal, x.out.Prune(func(path string) bool { return keep[path] })
 }
 
 // folders returns the folders that members lie in, outer ones first.
@@ -146,25 +181,31 @@ func (x *extraction) folders(members []Member) []string {
 	return dirs
 }
 
-// file writes a member's content.
-func (x *extraction) file(ctx context.Context, m Member, buf []byte) error {
+// create makes the member's file, or opens what an earlier run left of it.
+func (x *extraction) create(m Member) (download.File, error) {
 	f, err := x.out.Create(x.to(m))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer f.Close()
-	w := &explainedWriter{f, func(err error) error { return x.out.Explain("write", x.to(m), err) }}
-	c, err := x.copy(ctx, m, w, buf)
+	w := &explainedFile{f, func(op string, err error) error { return x.out.Explain(op, x.to(m), err) }}
+	if m.Size >= 0 {
+		err = w.explain("write", f.Truncate(m.Size))
+	}
 	if err != nil {
-		return err
+		f.Close()
+		return nil, err
 	}
-	if m.Size < 0 {
-		// An attempt that failed may have written more.
-		if err := f.Truncate(c.size); err != nil {
-			return w.explain(err)
-		}
+	return w, nil
+}
+
+// done cuts the file of a member whose size was not known: an attempt that failed
+// may have written more.
+func (x *extraction) done(m Member, f download.File, size int64, _ uint32) error {
+	w, ok := f.(*explainedFile)
+	if m.Size >= 0 || !ok {
+		return nil
 	}
-	return w.explain(f.Close())
+	return w.explain("write", w.f.Truncate(size))
 }
 
 func (x *extraction) manifest() error {
@@ -179,13 +220,23 @@ func (x *extraction) manifest() error {
 	return x.out.Explain("write", ManifestName, f.Close())
 }
 
-// explainedWriter gives errors the name of the output.
-type explainedWriter struct {
-	w       io.WriterAt
-	explain func(error) error
+// explainedFile gives errors the name of the output.
+type explainedFile struct {
+	f       *os.File
+	explain func(op string, err error) error
 }
 
-func (w *explainedWriter) WriteAt(p []byte, off int64) (int, error) {
-	n, err := w.w.WriteAt(p, off)
-	return n, w.explain(err)
+func (w *explainedFile) WriteAt(p []byte, off int64) (int, error) {
+	n, err := w.f.WriteAt(p, off)
+	return n, w.explain("write", err)
 }
+
+func (w *explainedFile) ReadAt(p []byte, off int64) (int, error) {
+	n, err := w.f.ReadAt(p, off)
+	if err == io.EOF {
+		return n, err
+	}
+	return n, w.explain("read", err)
+}
+
+func (w *explainedFile) Close() error { return w.explain("write", w.f.Close()) }

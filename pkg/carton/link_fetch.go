@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -109,6 +110,9 @@ func (f *LinkFetcher) Open(ctx context.Context, link Link, off, n int64) (io.Rea
 		// That was a range of the encoded bytes, which can't be decoded; or it lies
 		// past the end of what may be encoded bytes: a 416 does not say.
 		_ = body.Close()
+		if httprange.IsOnlyRanges(ctx) {
+			return nil, linkError(fmt.Errorf("%w: the content is encoded", httprange.ErrNoRanges))
+		}
 		if body, encoding, err = f.open(ctx, request, 0, -1); err != nil {
 			return nil, err
 		}

@@ -101,9 +101,15 @@ func (s *resolved) Members(ctx context.Context) ([]Member, error) {
 		return nil, err
 	}
 	for i := range members {
-		if m := &members[i]; m.Place == PlaceLinked && m.Size < 0 {
+		m := &members[i]
+		if m.Place != PlaceLinked {
+			continue
+		}
+		if m.Size < 0 {
 			m.Size = s.sizes[m.Hash]
 		}
+		// Most hosts honour ranges; one that does not says so when it is asked.
+		m.Ranged = m.Size >= 0
 	}
 	return members, nil
 }

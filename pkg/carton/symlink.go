@@ -36,7 +36,7 @@ func resolveSymlinks(members []Member) error {
 		if end.Hash != m.Hash {
 			return errorf(ErrChecksum, m.Path, "MANIFEST lists it with another hash than %s, which it points to", quotePath(end.Path))
 		}
-		m.Size, m.Place = end.Size, end.Place
+		m.Size, m.Place, m.Ranged = end.Size, end.Place, end.Ranged
 	}
 	return nil
 }

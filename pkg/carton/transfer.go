@@ -1,33 +1,15 @@
 package carton
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"slices"
-	"sync"
-	"sync/atomic"
 
+	"github.com/carton-oci/carton-oci/internal/download"
+	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/progress"
-)
-
-const (
-	// defaultConcurrency is how many members are read at once where the caller
-	// does not say.
-	defaultConcurrency = 8
-	// memberAttempts is how often a member is read in all, where its source says
-	// that another attempt may do better.
-	memberAttempts = 3
-	// transferBuffer is the size in bytes of the one buffer that each reading
-	// goroutine has: it fits a core's cache, where the bytes are hashed, summed
-	// and written from.
-	transferBuffer = 256 << 10
-	// emptyReads is how many reads of nothing in a row are taken for a reader that
-	// will never end.
-	emptyReads = 100
 )
 
 // transfer brings members from a source to the files that they are written to.
@@ -37,154 +19,114 @@ type transfer struct {
 	progress    progress.Func
 }
 
-// each calls do for every member, for several at once. Members of one bundle
-// are done one after another in the order given; what is largest is begun
-// first, so that no single member is what everything waits for at the end. The
-// first error ends all of it.
-func (t *transfer) each(ctx context.Context, members []Member, do func(ctx context.Context, m Member, buf []byte) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	jobs := schedule(members)
-	workers := cmp.Or(max(t.concurrency, 0), defaultConcurrency)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(workers, len(jobs)) {
-		wg.Go(func() {
-			buf := make([]byte, transferBuffer)
-			for i := next.Add(1); i <= int64(len(jobs)); i = next.Add(1) {
-				for _, m := range jobs[i-1] {
-					if ctx.Err() != nil {
-						return
-					}
-					if err := do(ctx, m, buf); err != nil {
-						cancel(err)
-						return
-					}
-				}
+// target is where members go.
+type target interface {
+	// offset is where a member begins in its file.
+	offset(m Member) int64
+	// create opens the member's file, at the member's offset.
+	create(m Member) (download.File, error)
+	// done is told that all of a member is in f and verified.
+	done(m Member, f download.File, size int64, crc uint32) error
+}
+
+// Framed is what a [Source] implements whose members lie inside something that
+// has bytes besides theirs. Who reads a Ranged member by ranges alone calls it
+// once, for what Open would check before and behind the content.
+type Framed interface {
+	CheckFraming(ctx context.Context, path string) error
+}
+
+// job is the download of members, all of which are regular.
+func (t *transfer) job(members []Member, to target) download.Job {
+	parts := make([]download.Part, len(members))
+	for i, m := range members {
+		parts[i] = download.Part{
+			Name: m.Path, Size: m.Size, SHA256: m.Hash, Offset: to.offset(m),
+			Ranged: m.Ranged && m.Size >= 0, Elsewhere: m.Place == PlaceLinked, Bundle: m.Bundle,
+		}
+	}
+	return download.Job{
+		Parts: parts,
+		Range: func(ctx context.Context, i int, off, n int64) (io.ReadCloser, error) {
+			return t.src.OpenRange(ctx, members[i].Path, off, n)
+		},
+		Whole: func(ctx context.Context, i int) (io.ReadCloser, error) {
+			return t.src.Open(ctx, members[i].Path)
+		},
+		Check: func(ctx context.Context, i int) error {
+			if f, ok := t.src.(Framed); ok {
+				return named(members[i].Path, f.CheckFraming(ctx, members[i].Path))
 			}
-		})
-	}
-	wg.Wait()
-	return context.Cause(ctx)
-}
-
-// schedule splits members into what is to be done one after another.
-func schedule(members []Member) [][]Member {
-	var jobs [][]Member
-	bundles := map[int]int{} // index in jobs
-	for _, m := range members {
-		i, ok := bundles[m.Bundle]
-		if m.Bundle != 0 && ok {
-			jobs[i] = append(jobs[i], m)
-			continue
-		}
-		bundles[m.Bundle] = len(jobs)
-		jobs = append(jobs, []Member{m})
-	}
-	total := func(job []Member) (n int64) {
-		for _, m := range job {
-			n += m.Size
-		}
-		return n
-	}
-	slices.SortStableFunc(jobs, func(a, b []Member) int { return cmp.Compare(total(b), total(a)) })
-	return jobs
-}
-
-// copied is what is known of a member whose content was read and verified.
-type copied struct {
-	size int64
-	crc  uint32 // IEEE
-}
-
-// copy writes a member's content to w, from offset 0, and returns when all of it
-// was verified. What is written beyond an error is worthless.
-func (t *transfer) copy(ctx context.Context, m Member, w io.WriterAt, buf []byte) (copied, error) {
-	event := progress.Event{Name: m.Path, Total: m.Size}
-	t.progress.Report(event)
-	for attempt := 1; ; attempt++ {
-		c, err := t.attempt(ctx, m, w, buf)
-		if err == nil {
-			event.State, event.Done, event.Err = progress.Finished, c.size, nil
-			t.progress.Report(event)
-			return c, nil
-		}
-		if attempt == memberAttempts || ctx.Err() != nil || !temporary(err) {
-			return c, err
-		}
-		event.State, event.Done, event.Err = progress.Retrying, 0, err
-		t.progress.Report(event)
+			return nil
+		},
+		Create: func(i int) (download.File, error) { return to.create(members[i]) },
+		Done: func(i int, f download.File, size int64, crc uint32) error {
+			if err := t.checkCRC(members[i].Path, crc); err != nil {
+				return err
+			}
+			return to.done(members[i], f, size, crc)
+		},
+		Wrong: func(i int, msg string) error { return errorf(ErrChecksum, members[i].Path, "%s", msg) },
+		Named: func(i int, err error) error { return named(members[i].Path, err) },
 	}
 }
 
-// attempt is where a member's bytes get into a file. It never writes beyond the
-// member's size.
-func (t *transfer) attempt(ctx context.Context, m Member, w io.WriterAt, buf []byte) (c copied, err error) {
-	r, err := t.src.Open(ctx, m.Path)
-	if err != nil {
-		return c, named(m.Path, err)
-	}
-	defer r.Close()
-	event := progress.Event{Name: m.Path, State: progress.Moving, Total: m.Size}
-	for end := false; !end; {
-		n, err := fill(r, buf)
-		end = err == io.EOF //nolint:errorlint // a wrapped io.EOF is an error, and does not mean that the hash was right
-		if err != nil && !end {
-			return c, named(m.Path, err)
-		}
-		if m.Size >= 0 && c.size+int64(n) > m.Size {
-			return c, errorf(ErrChecksum, m.Path, "is longer than the %d bytes that it should have", m.Size)
-		}
-		if n == 0 {
-			continue
-		}
-		c.crc = crc32.Update(c.crc, crc32.IEEETable, buf[:n])
-		if _, err := w.WriteAt(buf[:n], c.size); err != nil {
-			return c, err
-		}
-		c.size += int64(n)
-		event.Done = c.size
-		t.progress.Report(event)
-		if err := ctx.Err(); err != nil {
-			return c, err
-		}
-	}
-	if m.Size >= 0 && c.size != m.Size {
-		return c, errorf(ErrChecksum, m.Path, "ends after %d bytes, want %d", c.size, m.Size)
-	}
-	return c, nil
+// options are those of a download of t.
+func (t *transfer) options(j *download.Journal) download.Options {
+	return download.Options{Concurrency: t.concurrency, Journal: j, Progress: t.progress}
 }
 
-// fill reads until buf is full or r returns an error, and returns that error as
-// it is: io.EOF too.
-func fill(r io.Reader, buf []byte) (n int, err error) {
-	empty := 0
-	for n < len(buf) && err == nil && empty < emptyReads {
-		var k int
-		k, err = r.Read(buf[n:])
-		n += k
-		if k == 0 {
-			empty++
-		} else {
-			empty = 0
-		}
+// checkCRC holds what the zip says against content that was read by ranges.
+func (t *transfer) checkCRC(path string, got uint32) error {
+	z, ok := t.src.(interface{ crc(path string) (uint32, bool) })
+	if !ok {
+		return nil
 	}
-	if empty == emptyReads && err == nil {
-		err = io.ErrNoProgress
+	if want, ok := z.crc(path); ok && want != got {
+		return errorf(ErrChecksum, path, "got CRC %08x, the zip says %08x", got, want)
 	}
-	return n, err
+	return nil
 }
 
-// temporary reports whether an error says of itself that another attempt may
-// do better.
-func temporary(err error) bool {
-	var t interface{ Temporary() bool }
-	return errors.As(err, &t) && t.Temporary()
+// output is a file or folder that is being made.
+type output interface {
+	Partial() string
+	Keep() (bool, error)
+	Discard() error
+}
+
+// unfinished ends an output that err keeps from being complete. What arrived stays
+// for the next run, unless there is little of it, or it was the content that was
+// wrong: then nothing is left.
+func unfinished(out output, r download.Result, err error) error {
+	sentence := r.Sentence(errtext.Quote(out.Partial()))
+	if sentence == "" || errtext.IsContent(err) {
+		return discarded(out, err)
+	}
+	kept, left := out.Keep()
+	switch {
+	case left != nil:
+		return hint.With(err, "%v: remove it by hand", left)
+	case kept:
+		return hint.With(err, "%s", sentence)
+	}
+	return err
+}
+
+// discarded removes an output that was not committed, and returns err.
+func discarded(out output, err error) error {
+	if left := out.Discard(); left != nil {
+		return hint.With(err, "%v: remove it by hand", left)
+	}
+	return err
 }
 
 // named returns err saying which member it is about, as errors of this package
 // do already.
 func named(path string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var e *Error
 	if errors.As(err, &e) && e.Path != "" {
 		return err

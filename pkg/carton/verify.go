@@ -3,8 +3,10 @@ package carton
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 
+	"github.com/carton-oci/carton-oci/internal/download"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 )
 
@@ -76,10 +78,16 @@ func Verify(ctx context.Context, src Source, opts VerifyOptions) (*Report, error
 		case opts.NoContent, m.Place == PlaceLinked && !opts.Links:
 			report.Unread = append(report.Unread, m.Path)
 		case m.Target == "":
+			m.Ranged = false // there is no file to bring ranges into order
 			read = append(read, m)
 		}
 	}
-	if err := v.each(ctx, read, v.member); err != nil {
+	job := v.job(read, v)
+	job.Failed = func(i int, size int64, err error) error {
+		v.count(size)
+		return v.note(ctx, read[i].Path, err)
+	}
+	if _, err := download.Run(ctx, job, v.options(nil)); err != nil {
 		return nil, err
 	}
 	if err := v.strings(ctx, index, read); err != nil {
@@ -97,22 +105,29 @@ type verification struct {
 	bad map[string]Finding
 }
 
-// member reads one member to its end.
-func (v *verification) member(ctx context.Context, m Member, buf []byte) error {
-	c, err := v.copy(ctx, m, nowhere{}, buf)
-	v.mu.Lock()
-	v.report.Bytes += c.size
-	v.mu.Unlock()
-	if err != nil {
-		return v.note(ctx, m.Path, err)
-	}
+// offset, create and done make v the target of members that are read, one stream
+// each, and kept nowhere.
+func (v *verification) offset(Member) int64 { return 0 }
+
+func (v *verification) create(Member) (download.File, error) { return nowhere{}, nil }
+
+func (v *verification) done(_ Member, _ download.File, size int64, _ uint32) error {
+	v.count(size)
 	return nil
+}
+
+func (v *verification) count(size int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.report.Bytes += size
 }
 
 // nowhere is where content goes that is only read to be verified.
 type nowhere struct{}
 
 func (nowhere) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
+func (nowhere) ReadAt([]byte, int64) (int, error)      { return 0, io.EOF }
+func (nowhere) Close() error                           { return nil }
 
 // note makes a finding of what is the carton's fault, and returns any other
 // error.
@@ -160,7 +175,7 @@ func (v *verification) strings(ctx context.Context, index *TensorIndex, read []M
 		n, counted := counts[path]
 		var err error
 		if !counted {
-			n, err = v.count(ctx, m)
+			n, err = v.countStrings(ctx, m)
 			counts[path] = n
 		}
 		if err == nil && n != t.Elements() {
@@ -175,8 +190,8 @@ func (v *verification) strings(ctx context.Context, index *TensorIndex, read []M
 	return nil
 }
 
-// count returns how many strings the file of a string tensor holds.
-func (v *verification) count(ctx context.Context, m Member) (int64, error) {
+// countStrings returns how many strings the file of a string tensor holds.
+func (v *verification) countStrings(ctx context.Context, m Member) (int64, error) {
 	b, err := ReadMember(ctx, v.src, m.Path, MaxStringTensorBytes)
 	if err != nil {
 		return 0, err

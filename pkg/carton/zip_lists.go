@@ -38,9 +38,9 @@ func (z *Reader) held(path string) (Member, bool) {
 	if !ok {
 		return Member{}, false
 	}
-	m := Member{Size: e.size, Place: PlaceStored}
+	m := Member{Size: e.size, Place: PlaceStored, Ranged: true}
 	if e.method != zipStored {
-		m.Place = PlaceCompressed
+		m.Place, m.Ranged = PlaceCompressed, false
 	}
 	if e.link {
 		m.Target, m.Size = unreadTarget, -1
@@ -65,7 +65,7 @@ func (z *Reader) readOwn(name string, limit int64) ([]byte, error) {
 
 // readSmall reads content without a hash and checks its size and CRC.
 func (z *Reader) readSmall(e *zipEntry) ([]byte, error) {
-	r, err := z.openEntry(e)
+	r, err := z.openEntry(context.Background(), e)
 	if err != nil {
 		return nil, err
 	}

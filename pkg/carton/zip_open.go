@@ -3,6 +3,7 @@ package carton
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 )
 
@@ -15,7 +16,7 @@ func (z *Reader) Open(ctx context.Context, path string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := z.openEntry(e)
+	r, err := z.openEntry(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -33,9 +34,11 @@ func (z *Reader) OpenRange(ctx context.Context, path string, off, n int64) (io.R
 		return nil, err
 	}
 	if e.method == zipStored {
-		return rangeOf(io.NewSectionReader(z.r, e.data.Load(), e.size), nil, path, off, n)
+		return NewRange(path, e.size, off, n, func(off, n int64) (io.ReadCloser, error) {
+			return z.bytes(ctx, e.data.Load()+off, n)
+		})
 	}
-	r, err := z.openEntry(e)
+	r, err := z.openEntry(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +88,54 @@ func (z *Reader) locate(e *zipEntry) error {
 	return checkZipLocal(z.r, e)
 }
 
-func (z *Reader) openEntry(e *zipEntry) (io.ReadCloser, error) {
+func (z *Reader) openEntry(ctx context.Context, e *zipEntry) (io.ReadCloser, error) {
 	if err := z.locate(e); err != nil {
 		return nil, err
 	}
-	return decodeZip(e.name, e.method, io.NewSectionReader(z.r, e.data.Load(), e.packed))
+	packed, err := z.bytes(ctx, e.data.Load(), e.packed)
+	if err != nil {
+		return nil, err
+	}
+	r, err := decodeZip(e.name, e.method, packed)
+	if err != nil {
+		packed.Close()
+		return nil, err
+	}
+	return &unpacked{r, packed}, nil
+}
+
+// ranger is an io.ReaderAt that gives long ranges more cheaply as a stream: one
+// over a network.
+type ranger interface {
+	OpenRange(ctx context.Context, off, n int64) (io.ReadCloser, error)
+}
+
+// longRange is from how many bytes on a ranger is asked for a stream: less comes
+// through ReadAt, which may have it already.
+const longRange = 1 << 20
+
+// bytes opens n bytes of the zip.
+func (z *Reader) bytes(ctx context.Context, off, n int64) (io.ReadCloser, error) {
+	if r, ok := z.r.(ranger); ok && n >= longRange {
+		return r.OpenRange(ctx, off, n)
+	}
+	return io.NopCloser(io.NewSectionReader(z.r, off, n)), nil
+}
+
+// unpacked closes what is unpacked together with what it is read from.
+type unpacked struct {
+	io.ReadCloser
+	packed io.Closer
+}
+
+func (u *unpacked) Close() error { return errors.Join(u.ReadCloser.Close(), u.packed.Close()) }
+
+// crc returns the CRC-32 of a member's content as the zip has it, false where
+// that is not known without a question.
+func (z *Reader) crc(path string) (uint32, bool) {
+	e := z.index[path]
+	if e == nil || e.link || e.crc == 0 {
+		return 0, false
+	}
+	return e.crc, true
 }

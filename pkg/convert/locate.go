@@ -181,6 +181,7 @@ func (s *Source) finish() error {
 			}
 		}
 		m := carton.Member{Path: e.Path, Target: p.link, Hash: e.Hash, Size: p.size, Place: carton.PlaceBlob}
+		m.Ranged = p.layer < 0 || s.isRaw(p) || s.layers[p.layer].format == formatTar
 		if p.layer >= 0 && !s.isRaw(p) && p.link == "" {
 			m.Place, m.Bundle = carton.PlaceBundled, p.layer+1
 		}

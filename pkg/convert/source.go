@@ -162,6 +162,37 @@ func (s *Source) OpenRange(ctx context.Context, name string, off, n int64) (io.R
 	return r, memberError(name, err)
 }
 
+// CheckFraming implements carton.Framed: it compares the bytes around a member of
+// an uncompressed tar layer with what run.carton.members says of the layer.
+func (s *Source) CheckFraming(ctx context.Context, name string) error {
+	_, p, err := s.find(ctx, name)
+	if err != nil || p.layer < 0 || p.tar == nil || s.layers[p.layer].format != formatTar {
+		return err
+	}
+	if err := s.checkGap(ctx, p, p.gap, p.off); err != nil {
+		return memberError(name, err)
+	}
+	if !p.last {
+		return nil
+	}
+	// That nothing follows is what its size says, which whoever gives a range holds
+	// against the descriptor's.
+	return memberError(name, s.checkGap(ctx, p, p.off+p.size, p.tar.plan.Size()))
+}
+
+// checkGap compares bytes of a tar layer that hold no content with the plan's.
+func (s *Source) checkGap(ctx context.Context, p *place, from, to int64) error {
+	if from == to {
+		return nil
+	}
+	r, err := s.openBlob(ctx, p.layer, from, to-from)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return p.tar.check(ctx, r, from, to)
+}
+
 // bytesAt opens ranges of b.
 func bytesAt(b []byte) func(off, n int64) (io.ReadCloser, error) {
 	return func(off, n int64) (io.ReadCloser, error) {

@@ -16,12 +16,12 @@ var (
 	// code around either library tests for one error.
 	ErrNotFound = errdef.ErrNotFound
 	// ErrDigest: bytes do not have the digest or size that was promised.
-	ErrDigest = errors.New("content does not match its digest")
+	ErrDigest = errtext.Content("content does not match its digest")
 	// ErrFormat: bytes that are no image manifest, tar layer or image layout as
 	// specified.
-	ErrFormat = errors.New("breaks the OCI format")
+	ErrFormat = errtext.Content("breaks the OCI format")
 	// ErrLimit: over one of the limits that this package exports.
-	ErrLimit = errors.New("over the limit")
+	ErrLimit = errtext.Content("over the limit")
 	// ErrTagExists: a tag points to something else and was not to be moved.
 	ErrTagExists = errors.New("tag exists already")
 )

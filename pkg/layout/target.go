@@ -8,6 +8,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content"
@@ -64,6 +65,10 @@ func (s *target) OpenRange(ctx context.Context, desc ocispec.Descriptor, off, n 
 	r, err := s.fetch(ctx, desc)
 	if err != nil {
 		return nil, err
+	}
+	if _, seeks := r.(io.Seeker); !seeks && n < desc.Size && httprange.IsOnlyRanges(ctx) {
+		r.Close()
+		return nil, fmt.Errorf("read %s: %w: the target's readers can't seek", desc.Digest, httprange.ErrNoRanges)
 	}
 	if err := skipTo(r, off); err != nil {
 		r.Close()

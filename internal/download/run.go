@@ -1,0 +1,223 @@
+package download
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+)
+
+// run is a job that is being done.
+type run struct {
+	ctx     context.Context //nolint:containedctx // a run is one call's work
+	cancel  context.CancelCauseFunc
+	job     *Job
+	opts    Options
+	piece   int // blocks of a range
+	workers sync.WaitGroup
+	buffers sync.Pool
+
+	mu     sync.Mutex
+	news   *sync.Cond // something can be done that could not be before
+	queue  []unit     // not begun, the largest last
+	begun  []*part    // by ranges, and not through
+	fallen []*part    // of those, the ones that are now to be read as streams
+	left   int        // units that are not through
+	res    Result
+}
+
+// unit is what is begun at once: one part by ranges, or streams one after
+// another.
+type unit struct {
+	parts  []int
+	ranged bool
+	size   int64
+}
+
+func newRun(ctx context.Context, cancel context.CancelCauseFunc, job *Job, opts Options) *run {
+	r := &run{ctx: ctx, cancel: cancel, job: job, opts: opts}
+	r.news = sync.NewCond(&r.mu)
+	r.buffers.New = func() any { b := make([]byte, bufferSize); return &b }
+	r.piece = pieceBlocks(job.Parts, cmp.Or(max(opts.Concurrency, 0), DefaultConcurrency))
+	r.queue = units(job.Parts, int64(r.piece)*BlockSize)
+	r.left = len(r.queue)
+	for _, u := range r.queue {
+		r.res.Total += u.size
+		for _, i := range u.parts {
+			r.res.There += usable(&job.Parts[i], opts.Journal.of(i), u.ranged)
+		}
+	}
+	return r
+}
+
+// pieceBlocks returns how many blocks a range has: RangeSize, and less where
+// every worker would otherwise not get some four of them.
+func pieceBlocks(parts []Part, workers int) int {
+	var total int64
+	for i := range parts {
+		if parts[i].Ranged {
+			total += parts[i].Size
+		}
+	}
+	piece := min(total/int64(4*workers), RangeSize)
+	return int(max(1, (piece+BlockSize-1)/BlockSize))
+}
+
+// units splits parts into what is begun at once, the largest last. Parts that
+// a stream passes anyway and that one range would do for stay with the stream.
+func units(parts []Part, piece int64) []unit {
+	var list []unit
+	bundles := map[int]int{} // index in list
+	for i := range parts {
+		p := &parts[i]
+		ranged := p.Ranged && p.Size > 0 && (p.Bundle == 0 || p.Size > piece)
+		at, ok := bundles[p.Bundle]
+		if ranged || p.Bundle == 0 || !ok {
+			at = len(list)
+			list = append(list, unit{ranged: ranged})
+			if !ranged && p.Bundle != 0 {
+				bundles[p.Bundle] = at
+			}
+		}
+		list[at].parts = append(list[at].parts, i)
+		list[at].size += max(0, p.Size)
+	}
+	// Of the same size, the first that was named is begun first.
+	slices.Reverse(list)
+	slices.SortStableFunc(list, func(a, b unit) int { return cmp.Compare(a.size, b.size) })
+	return list
+}
+
+// most returns how many workers can have something to do at once.
+func (r *run) most() int {
+	n := 0
+	for _, u := range r.queue {
+		n++
+		if u.ranged {
+			n += int(u.size / (int64(r.piece) * BlockSize))
+		}
+	}
+	return n
+}
+
+// work does one thing after another until there is nothing left to do.
+func (r *run) work() {
+	for {
+		do := r.next()
+		if do == nil {
+			return
+		}
+		buf := r.buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool holds nothing else
+		err := do(*buf)
+		r.buffers.Put(buf)
+		if err != nil {
+			r.cancel(err)
+			return
+		}
+	}
+}
+
+// task is one thing to do, with a buffer of bufferSize. Its error ends the run.
+type task func(buf []byte) error
+
+// next waits for something to do. It returns nil when nothing is left, or the run
+// has ended.
+func (r *run) next() task {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.ctx.Err() == nil && r.left > 0 {
+		if do := r.pick(); do != nil {
+			return do
+		}
+		r.news.Wait()
+	}
+	r.news.Broadcast()
+	return nil
+}
+
+// pick chooses what to do: bytes that wait for their hash first, so that they
+// are read back from memory; then a part that nobody is busy with, so that parts
+// are hashed on several cores; then a range of the part with the fewest workers.
+func (r *run) pick() task {
+	var best *part
+	for _, p := range r.begun {
+		if p.hashable() {
+			p.hashing = true
+			return func(buf []byte) error { return r.catchUp(p, buf) }
+		}
+		if p.fetchable() && (best == nil || p.fetching < best.fetching) {
+			best = p
+		}
+	}
+	if n := len(r.fallen); n > 0 {
+		p := r.fallen[n-1]
+		r.fallen = r.fallen[:n-1]
+		return func(buf []byte) error { return r.streamFallen(p, buf) }
+	}
+	if n := len(r.queue); n > 0 && (best == nil || best.fetching > 0) {
+		u := r.queue[n-1]
+		r.queue = r.queue[:n-1]
+		return func(buf []byte) error { return r.begin(u, buf) }
+	}
+	if best == nil {
+		return nil
+	}
+	first, n := best.take(r.piece)
+	return func(buf []byte) error { return r.fetch(best, first, n, buf) }
+}
+
+// wake makes everybody look again for what there is to do.
+func (r *run) wake() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.news.Broadcast()
+}
+
+// begin begins a unit: streams are read to their end, a part that is read by
+// ranges is opened for everybody.
+func (r *run) begin(u unit, buf []byte) error {
+	if !u.ranged {
+		return r.streams(u, buf)
+	}
+	i := u.parts[0]
+	if r.job.Check != nil {
+		if err := r.job.Check(r.ctx, i); err != nil {
+			return err
+		}
+	}
+	p, err := r.open(i, true)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.begun = append(r.begun, p)
+	r.news.Broadcast()
+	return nil
+}
+
+// through notes that a part that was read by ranges is done with.
+func (r *run) through(p *part) error {
+	r.mu.Lock()
+	r.begun = slices.DeleteFunc(r.begun, func(q *part) bool { return q == p })
+	r.left--
+	p.over = true
+	r.news.Broadcast()
+	r.mu.Unlock()
+	p.cancel()
+	return p.file.Close()
+}
+
+// closeFiles closes what an error has left open.
+func (r *run) closeFiles() {
+	for _, p := range r.begun {
+		p.cancel()
+		p.file.Close()
+	}
+}
+
+func (r *run) result() Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.res
+}

@@ -1,0 +1,140 @@
+package download
+
+import (
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// streams brings parts one after another, each as a verified stream.
+func (r *run) streams(u unit, buf []byte) error {
+	if err := r.opts.Budget.take(r.ctx); err != nil {
+		return err
+	}
+	defer r.opts.Budget.give()
+	for _, i := range u.parts {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		p, err := r.open(i, false)
+		if err != nil {
+			return err
+		}
+		err = r.streamOrKeep(p, buf)
+		p.cancel()
+		if cerr := p.file.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left--
+	r.news.Broadcast()
+	return nil
+}
+
+// streamOrKeep reads a part unless an earlier run has brought it.
+func (r *run) streamOrKeep(p *part, buf []byte) error {
+	there, err := r.recheck(p, buf)
+	if there || err != nil {
+		return err
+	}
+	r.mu.Lock()
+	for i := range p.blocks {
+		if p.blocks[i].arrived() {
+			r.res.There -= p.blockSize(i)
+		}
+	}
+	r.mu.Unlock()
+	return r.stream(p, buf)
+}
+
+// streamFallen reads a part that ranges don't do for.
+func (r *run) streamFallen(p *part, buf []byte) error {
+	if err := r.opts.Budget.take(r.ctx); err != nil {
+		return err
+	}
+	err := r.stream(p, buf)
+	r.opts.Budget.give()
+	if err != nil {
+		return err
+	}
+	return r.through(p)
+}
+
+// failed gives up a part that can't be had as a stream.
+func (r *run) failed(p *part, size int64, err error) error {
+	if r.job.Failed == nil || r.ctx.Err() != nil {
+		return err
+	}
+	return r.job.Failed(p.i, size, err)
+}
+
+// stream writes a part from its beginning, and again where its source says that
+// this may help.
+func (r *run) stream(p *part, buf []byte) error {
+	p.meter.restart()
+	for attempt := 1; ; attempt++ {
+		size, crc, err := r.attempt(p, buf)
+		if err == nil {
+			r.mu.Lock()
+			r.res.There += max(0, p.Size)
+			r.mu.Unlock()
+			return r.finish(p, size, crc, 0)
+		}
+		if disk, ok := err.(diskError); ok { //nolint:errorlint // made by attempt, never wrapped
+			return disk.error
+		}
+		if attempt == attempts || r.ctx.Err() != nil || !temporary(err) {
+			return r.failed(p, size, err)
+		}
+		p.meter.restart()
+		p.meter.retry(err)
+	}
+}
+
+// attempt reads a part once. It never writes beyond the part's size.
+func (r *run) attempt(p *part, buf []byte) (size int64, crc uint32, err error) {
+	body, err := r.job.Whole(r.ctx, p.i)
+	if err != nil {
+		return 0, 0, r.named(p, err)
+	}
+	defer body.Close()
+	var block uint32 // the CRC-32C of the block that is being received
+	for end := false; !end; {
+		n, err := fill(body, buf)
+		end = err == io.EOF //nolint:errorlint // a wrapped io.EOF is an error, and does not mean that the hash was right
+		if err != nil && !end {
+			return size, crc, r.named(p, err)
+		}
+		if p.Size >= 0 && size+int64(n) > p.Size {
+			return size, crc, r.job.Wrong(p.i, fmt.Sprintf("is longer than the %d bytes that it should have", p.Size))
+		}
+		if n == 0 {
+			continue
+		}
+		crc = crc32.Update(crc, crc32.IEEETable, buf[:n])
+		if _, err := p.file.WriteAt(buf[:n], size); err != nil {
+			return size, crc, diskError{err}
+		}
+		block = crc32.Update(block, castagnoli, buf[:n])
+		size += int64(n)
+		if p.Size >= 0 && (size%BlockSize == 0 || size == p.Size) {
+			if err := r.opts.Journal.add(p.i, blocksOf(size)-1, block); err != nil {
+				return size, crc, diskError{err}
+			}
+			block = 0
+		}
+		p.meter.add(int64(n))
+		if err := r.ctx.Err(); err != nil {
+			return size, crc, err
+		}
+	}
+	if p.Size >= 0 && size != p.Size {
+		return size, crc, r.job.Wrong(p.i, fmt.Sprintf("ends after %d bytes, want %d", size, p.Size))
+	}
+	return size, crc, nil
+}
