@@ -156,7 +156,7 @@ func (u *upload) otherwise(f *fault) bool {
 		u.repo.host.learn(0)
 		return true
 	case tooLarge && u.pieces():
-		u.noWhole = true
+		u.tooLarge = f.err
 		u.repo.host.learn(u.chunk)
 		return true
 	}
@@ -199,7 +199,7 @@ func (u *upload) pieces() bool {
 
 // whole turns to one piece, unless that was refused.
 func (u *upload) whole() bool {
-	if u.noWhole {
+	if u.tooLarge != nil {
 		return false
 	}
 	u.chunk, u.noChunks = 0, true

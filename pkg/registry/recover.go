@@ -43,7 +43,7 @@ func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error
 		return false, nil
 	case !u.mayPass(ctx, f, tail):
 		u.giveUp(ctx, f)
-		return false, u.repo.host.explain(f, u.content.desc.Size)
+		return false, u.explain(f)
 	case f.complete && !f.patch && (f.status == 0 || f.status >= 500):
 		// The registry may have finished, and only its answer was lost.
 		size, err := u.repo.Stat(ctx, u.content.desc.Digest)
@@ -55,7 +55,7 @@ func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error
 	u.failures++
 	if policy.Exhausted(u.failures) {
 		u.giveUp(ctx, f)
-		return false, fmt.Errorf("gave up after %d attempts: %w", u.failures, u.repo.host.explain(f, u.content.desc.Size))
+		return false, fmt.Errorf("gave up after %d attempts: %w", u.failures, u.explain(f))
 	}
 	delay, err := policy.Delay(u.failures, f.header)
 	if err != nil {
@@ -145,6 +145,15 @@ func (u *upload) lose(ctx context.Context, f *fault) {
 		}
 	}
 	u.abandon(ctx)
+}
+
+// explain returns what an upload that is given up fails with.
+func (u *upload) explain(f *fault) error {
+	err := u.repo.host.explain(f, u.content.desc.Size)
+	if u.tooLarge != nil && u.tooLarge != f.err {
+		return fmt.Errorf("%w; and in chunks: %w", u.tooLarge, err)
+	}
+	return err
 }
 
 // giveUp ends an upload that failed: it is cancelled, unless it is remembered and

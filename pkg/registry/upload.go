@@ -61,7 +61,7 @@ type upload struct {
 	stream  *stream // that has been read to off, nil where there is none
 
 	chunk    int64 // bytes in a chunk, 0 for one PUT
-	noWhole  bool  // one PUT was refused
+	tooLarge error // what one PUT was refused with, nil where it was not
 	noChunks bool  // chunks were refused
 	deaf     bool  // what the registry says of the session is not true
 	cuts     int   // PUTs that broke off of which nothing arrived
