@@ -205,7 +205,9 @@ func (a *assembly) create(m Member) (download.File, error) {
 }
 
 // done writes the header of a member whose content is there.
-func (a *assembly) done(m Member, _ download.File, _ int64, crc uint32) error { return a.entry(m.Path, nil, crc) }
+func (a *assembly) done(m Member, _ download.File, _ int64, crc uint32) error {
+	return a.entry(m.Path, nil, crc)
+}
 
 // extent is a member's place in the file.
 type extent struct {

@@ -78,7 +78,9 @@ func (t *transfer) options(j *download.Journal) download.Options {
 
 // checkCRC holds what the zip says against content that was read by ranges.
 func (t *transfer) checkCRC(path string, got uint32) error {
-	z, ok := t.src.(interface{ crc(path string) (uint32, bool) })
+	z, ok := t.src.(interface {
+		crc(path string) (uint32, bool)
+	})
 	if !ok {
 		return nil
 	}
