@@ -2,13 +2,17 @@ package inspect
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/pt2"
 )
 
 // noteSkipped is what is said of a PT2 archive that is not looked into.
-const noteSkipped = "is compressed, and is described only once it was extracted"
+const noteSkipped = "can only be read from its beginning here, and is described only once it was extracted"
 
 // skipped reports whether a file is not looked into because that would cost
 // reading it all.
@@ -16,20 +20,134 @@ func skipped(f file, opts Options) bool {
 	return f.format == formatPT2 && !ranged(f.Member) && !opts.Through
 }
 
-type packedTensor struct{}
+// packedTensor is a tensor of a PT2 archive.
+type packedTensor struct {
+	*pt2.Tensor
+	constant bool // neither parameter nor buffer
+}
 
+// lookIntoPT2 reads what an archive says of itself.
 func lookIntoPT2(ctx context.Context, src carton.Source, f file, opts Options) (content, error) {
-	if skipped(f, opts) {
+	switch {
+	case skipped(f, opts):
 		return content{notes: []string{noteSkipped}}, nil
+	case f.Size < 0:
+		return content{notes: []string{"is of unknown size, and so its end can't be found"}}, nil
 	}
-	return content{notes: []string{"is not read yet"}}, nil
+	in := &memberAt{ctx: ctx, src: src, member: f.Member}
+	archive, err := pt2.Open(in, f.Size)
+	if sourceErr := in.close(); sourceErr != nil {
+		return content{}, sourceErr
+	}
+	if err != nil {
+		return content{notes: []string{err.Error()}}, nil //nolint:nilerr // content is its author's: a note
+	}
+	c := content{read: true, findings: archive.Findings}
+	for i := range archive.Models {
+		m := &archive.Models[i]
+		before := len(c.tensors)
+		for j := range m.Weights {
+			c.tensors = append(c.tensors, tensorOf(f.Member, m.Name, &m.Weights[j], false))
+		}
+		weights := c.tensors[before:]
+		for j := range m.Constants {
+			c.tensors = append(c.tensors, tensorOf(f.Member, m.Name, &m.Constants[j], true))
+		}
+		info := Model{Name: m.Name, Torch: m.TorchVersion, Tensors: len(weights), Parameters: -1}
+		for _, t := range counted(weights) {
+			info.Parameters = max(info.Parameters, 0) + t.Elements()
+		}
+		for j := range m.AOTInductor {
+			p := &m.AOTInductor[j]
+			info.Backends = append(info.Backends, Backend{Name: p.Backend, Device: p.Device})
+			for k := range p.Weights {
+				c.tensors = append(c.tensors, tensorOf(f.Member, p.Folder, &p.Weights[k], false))
+			}
+		}
+		c.models = append(c.models, info)
+	}
+	return c, nil
 }
 
-// counted returns the tensors that make a file's parameters.
-func counted(tensors []Tensor) []Tensor { return tensors }
+func tensorOf(m carton.Member, model string, t *pt2.Tensor, constant bool) Tensor {
+	return Tensor{
+		Name: t.Name, DType: t.DType, Shape: t.Shape, Bytes: t.Bytes(), Member: m.Path, Model: model, Param: t.Param,
+		at: location{member: m, kind: kindPT2, packed: &packedTensor{t, constant}},
+	}
+}
 
+// counted returns the tensors that make a file's parameters, each once: of a
+// safetensors file all; of an archive the parameters, or all weights where it
+// calls none a parameter. Names of one view of one storage are one tensor.
+func counted(tensors []Tensor) []Tensor {
+	var all, params []Tensor
+	seen := map[string]bool{}
+	for _, t := range tensors {
+		if p := t.at.packed; p != nil {
+			if p.constant || t.Bytes < 0 || seen[t.view()] {
+				continue
+			}
+			seen[t.view()] = true
+		}
+		if all = append(all, t); t.Param {
+			params = append(params, t)
+		}
+	}
+	if len(params) > 0 {
+		return params
+	}
+	return all
+}
+
+// view tells an archive's tensors apart that are not the same elements.
+func (t *Tensor) view() string {
+	p := t.at.packed
+	if p.Pickled {
+		return fmt.Sprintf("%q %q", p.File, p.Name)
+	}
+	return fmt.Sprintf("%q %s %v %v %d", p.File, p.DType, p.Shape, p.Stride, p.StorageOffset)
+}
+
+// sameTensor reports whether two tensors of one name are the same elements.
+func sameTensor(a, b Tensor) bool {
+	return a.at.packed != nil && b.at.packed != nil && a.Member == b.Member && a.view() == b.view()
+}
+
+// readable reports whether [Open] can give the tensor's elements, as far as can
+// be told without reading anything.
+func (t *Tensor) readable() bool {
+	return t.at.packed == nil || t.at.packed.Unreadable() == ""
+}
+
+// openPacked opens the elements of an archive's tensor. They are never verified:
+// what says where they are was read from ranges.
 func openPacked(ctx context.Context, src carton.Source, t *Tensor) (io.ReadCloser, error) {
-	return nil, ErrElements
+	p, m := t.at.packed, t.at.member
+	if !t.readable() {
+		err := fmt.Errorf("tensor %s: %w: it %s", quoteName(t.Name), ErrElements, p.Unreadable())
+		return nil, hint.With(err, "torch reads it; the whole archive is printed by: cat SOURCE %s", carton.QuotePath(m.Path))
+	}
+	in := &memberAt{ctx: ctx, src: src, member: m}
+	r, err := p.Read(in) // checks the local header
+	if err != nil {
+		return nil, errors.Join(in.close(), err)
+	}
+	// What lies in one piece is one range, unless it is little more than what was
+	// read already. Elsewhere the archive's reader knows which pieces it needs.
+	off, n := p.Span()
+	if !p.Contiguous() || p.BigEndian || n <= mostRead || !ranged(m) {
+		return &packedReader{r, in}, nil
+	}
+	if err := in.close(); err != nil {
+		return nil, err
+	}
+	return src.OpenRange(ctx, m.Path, off, n)
 }
 
-func sameTensor(a, b Tensor) bool { return false }
+// packedReader closes what the archive is read from.
+type packedReader struct {
+	io.Reader
+	in *memberAt
+}
+
+func (r *packedReader) Close() error { return r.in.close() }

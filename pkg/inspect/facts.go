@@ -28,6 +28,8 @@ type Facts struct {
 	Models []Model
 	// Notes say what could not be counted.
 	Notes []Note
+	// Findings say what was not checked of PT2 archives, or looks wrong.
+	Findings []Note
 }
 
 // Share is how many bytes something makes.
@@ -40,13 +42,20 @@ type Share struct {
 type Model struct {
 	Member string // that the archive is
 	Name   string
-	// Tensors and Parameters count its weights, and the elements of those that are
-	// parameters.
+	// Torch is the version of torch that exported it, "" where it is not known.
+	Torch string
+	// Tensors is how many weights there are, Parameters how many elements count
+	// as [Describe] counts them; -1 where their types are not known.
 	Tensors    int
 	Parameters int64
-	// Backends are those that AOTInductor compiled it for, "" for the one that has
-	// no name.
-	Backends []string
+	// Backends are those that AOTInductor compiled it for.
+	Backends []Backend
+}
+
+// Backend is one compiled form of a model.
+type Backend struct {
+	Name   string // "" where it has none
+	Device string // "cpu"; "" where it is not known
 }
 
 // precisions are ModelPack's names for the types of safetensors; any other is
@@ -73,13 +82,14 @@ type fileFacts struct {
 	Types  map[string]count `json:"types,omitempty"`
 	Models []Model          `json:"models,omitempty"`
 	Notes  []string         `json:"notes,omitempty"`
+	// Findings are what an archive's reader has to say.
+	Findings []string `json:"findings,omitempty"`
 }
 
 // Describe finds out what the weights are, from members below model/ whose names
 // tell a format. Of a safetensors file all tensors count; of a PT2 archive the
 // parameters, or all weights where it calls none a parameter. What several names
-// or models of an archive share counts once: tensors that begin at the same
-// element of the same storage are one.
+// or models of an archive share counts once: one view of one storage.
 //
 // Sizes must be known: [carton.Member] Size of -1 counts as 0 bytes of a format.
 func Describe(ctx context.Context, src carton.Source, opts Options) (*Facts, error) {
@@ -130,6 +140,9 @@ func sum(files []file, facts []fileFacts) *Facts {
 		for _, text := range f.Notes {
 			out.Notes = append(out.Notes, Note{files[i].Path, text})
 		}
+		for _, text := range f.Findings {
+			out.Findings = append(out.Findings, Note{files[i].Path, text})
+		}
 	}
 	out.Precisions = byBytes(bytes)
 	var names []string
@@ -174,7 +187,7 @@ func factsOf(ctx context.Context, src carton.Source, f file, opts Options) (file
 	if err != nil {
 		return facts, err
 	}
-	facts = fileFacts{Types: countTypes(c.tensors), Models: c.models, Notes: c.notes}
+	facts = fileFacts{Types: countTypes(c.tensors), Models: c.models, Notes: c.notes, Findings: c.findings}
 	if opts.Remember != nil {
 		opts.Remember(key, facts)
 	}

@@ -101,6 +101,11 @@ func findIn(ctx context.Context, src carton.Source, files []file, name string, o
 			found = append(found, t)
 		}
 	}
+	// What can't be read, such as the pickled weights of a compiled form, is found
+	// only where there is nothing else.
+	if slices.ContainsFunc(found, func(t Tensor) bool { return t.readable() }) {
+		found = slices.DeleteFunc(found, func(t Tensor) bool { return !t.readable() })
+	}
 	switch len(found) {
 	case 0:
 		return nil, notes, nil

@@ -13,9 +13,10 @@ import (
 const (
 	// tailBytes is what is read of a member's end at once: the directory of an
 	// archive of some thousand files, and the small files that end it.
-	tailBytes = 256 << 10
-	// leastRead and mostRead are the least and most bytes that are read at once:
-	// each read that goes on where another ended is twice as long.
+	tailBytes = 128 << 10
+	// leastRead is the least that is read at once, and mostRead the most that is
+	// read ahead, in bytes: each read that goes on where another ended is twice as
+	// long.
 	leastRead = 64 << 10
 	mostRead  = 4 << 20
 	// mostKept bounds the memory for what was read, in bytes.
@@ -112,13 +113,13 @@ func (r *memberAt) window(off, want int64) (from, n int64) {
 	n, end := int64(leastRead), r.member.Size
 	for _, b := range r.blocks {
 		if b.end() == off {
-			n = max(n, 2*int64(len(b.data)))
+			n = max(n, min(mostRead, 2*int64(len(b.data))))
 		}
 		if b.off > off {
 			end = min(end, b.off)
 		}
 	}
-	return off, min(max(n, want), mostRead, end-off)
+	return off, min(max(n, want), end-off)
 }
 
 // keep remembers a block, and forgets the least recently used.

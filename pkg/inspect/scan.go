@@ -12,9 +12,9 @@ import (
 type content struct {
 	read     bool // there is a header, and it is right
 	tensors  []Tensor
-	models   []Model // of a PT2 archive
-	metadata map[string]string
-	notes    []string
+	models   []Model  // of a PT2 archive
+	notes    []string // what is wrong
+	findings []string // what an archive's reader has to say of it
 }
 
 // scan reads what is inside files, many at once. visit is called for each by its
@@ -62,7 +62,7 @@ func look(ctx context.Context, src carton.Source, f file, opts Options) (content
 	if err != nil || note != "" {
 		return content{notes: nonempty(note)}, err
 	}
-	c := content{read: true, metadata: h.Metadata, tensors: make([]Tensor, 0, len(h.Tensors))}
+	c := content{read: true, tensors: make([]Tensor, 0, len(h.Tensors))}
 	for i := range h.Tensors {
 		t := &h.Tensors[i]
 		c.tensors = append(c.tensors, Tensor{
