@@ -1,0 +1,490 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+// errKilled is what a client's transport fails with once the client is dead.
+var errKilled = errors.New("killed")
+
+// mortal is a client's network that dies: nothing goes out any more, no upload is
+// cancelled, nothing is tidied up.
+type mortal struct {
+	next http.RoundTripper
+	ctx  context.Context
+}
+
+func (m mortal) RoundTrip(req *http.Request) (*http.Response, error) {
+	if m.ctx.Err() != nil {
+		return nil, errKilled
+	}
+	return m.next.RoundTrip(req)
+}
+
+// pushUntil pushes with a new client that is killed when the registry has taken
+// so many bytes of a request's body. It returns whether that was before the end.
+func pushUntil(t *testing.T, reg *registrytest.Registry, opts Options, blob []byte, die int64, w layout.Watch) bool {
+	t.Helper()
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	opts.Wrap = func(next http.RoundTripper) http.RoundTripper { return mortal{next, ctx} }
+	repo := dial(t, reg, "org/m", opts)
+	if die >= 0 {
+		reg.Break(registrytest.Fault{Methods: "PUT|PATCH", Path: uploads, Effect: func(w http.ResponseWriter, req *http.Request, next http.Handler) {
+			req.Body = &fuse{ReadCloser: req.Body, left: die, kill: kill}
+			next.ServeHTTP(w, req)
+			if ctx.Err() != nil {
+				panic(http.ErrAbortHandler) // its connection is gone as well
+			}
+		}})
+	}
+	err := repo.Upload(ctx, describeBytes(blob), opener(blob), w)
+	reg.Mend()
+	if err != nil && ctx.Err() == nil {
+		t.Fatal(err)
+	}
+	return err != nil
+}
+
+// fuse kills the client behind some bytes, and the connection with it.
+type fuse struct {
+	io.ReadCloser
+	left int64
+	kill context.CancelFunc
+}
+
+func (f *fuse) Read(p []byte) (int, error) {
+	if f.left <= 0 {
+		f.kill()
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, err := f.ReadCloser.Read(p[:min(int64(len(p)), f.left)])
+	f.left -= int64(n)
+	if f.left == 0 && errors.Is(err, io.EOF) {
+		err = nil // it blows right behind the last byte
+	}
+	return n, err
+}
+
+// TestKillAndResume kills clients at random points, of uploads in one piece and
+// in chunks, at registries of several kinds. The last client brings the blob to
+// its end with no more bytes sent than were missing.
+func TestKillAndResume(t *testing.T) {
+	const size = 24 << 20
+	blob := random(11, size)
+	desc := describeBytes(blob)
+	kinds := []registrytest.Quirks{
+		{},
+		{NewLocation: true},
+		{NewLocation: true, RelativeLocation: true},
+		{QuayRange: true},
+	}
+	var resumes atomic32
+	for seed := range uint64(64) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(seed, 3))
+			reg := registrytest.New(t, registrytest.Config{Quirks: kinds[seed%4]})
+			opts := Options{StateDir: t.TempDir()}
+			if seed%2 == 1 {
+				opts.ChunkSize = 1<<20 + rng.Int64N(8<<20)
+			}
+			deaths := 0
+			for range 1 + rng.IntN(3) {
+				if !pushUntil(t, reg, opts, blob, rng.Int64N(size/2), layout.Watch{}) {
+					break
+				}
+				deaths++
+			}
+			var resumed, sent int64
+			if _, ok := reg.Blob("org/m", desc.Digest); !ok {
+				w := layout.Watch{Resumed: func(n int64) { resumed = n }, Sent: func(n int64) { sent += n }}
+				pushUntil(t, reg, opts, blob, -1, w)
+				if resumed+sent != size {
+					t.Errorf("%d bytes were there and %d were sent, want %d together", resumed, sent, size)
+				}
+			}
+			if resumed > 0 {
+				resumes.add()
+			}
+			if got, ok := reg.Blob("org/m", desc.Digest); !ok || !bytes.Equal(got, blob) {
+				t.Error("the registry has other bytes than were pushed")
+			}
+			if in, _ := reg.Bytes("PUT|PATCH", uploads); in > size+int64(deaths)*(1<<20) {
+				t.Errorf("%d bytes came in, want %d and little more, after %d deaths", in, size, deaths)
+			}
+			if n := reg.Uploads(); n > deaths { // one that got nothing is replaced
+				t.Errorf("%d uploads are left open after %d deaths", n, deaths)
+			}
+			if left := files(t, opts.StateDir); len(left) != 0 {
+				t.Errorf("%q is left", left)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		if n := resumes.get(); n < 40 {
+			t.Errorf("only %d of 64 trials had something to resume", n)
+		}
+	})
+}
+
+type atomic32 struct {
+	mu sync.Mutex
+	n  int
+}
+
+func (a *atomic32) add() { a.mu.Lock(); a.n++; a.mu.Unlock() }
+func (a *atomic32) get() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.n
+}
+
+// files returns the names of what a state folder remembers.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(dir, "uploads", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// halfway leaves an upload of blob that a killed client has begun, and returns
+// its state file.
+func halfway(t *testing.T, reg *registrytest.Registry, opts Options, blob []byte) string {
+	t.Helper()
+	if !pushUntil(t, reg, opts, blob, int64(len(blob)/2), layout.Watch{}) {
+		t.Fatal("the client was not killed")
+	}
+	list := files(t, opts.StateDir)
+	if len(list) != 1 {
+		t.Fatalf("got %d state files, want 1", len(list))
+	}
+	return list[0]
+}
+
+func TestStateFile(t *testing.T) {
+	reg := registrytest.New(t, registrytest.Config{Auth: registrytest.Auth{Users: map[string]string{"user": "secret"}}})
+	opts := Options{StateDir: filepath.Join(t.TempDir(), "cache"), Credential: static("user", "secret")}
+	name := halfway(t, reg, opts, random(1, 8<<20))
+	for path, want := range map[string]os.FileMode{name: 0o600, filepath.Dir(name): 0o700 | os.ModeDir} {
+		fi, err := os.Stat(path)
+		if err != nil || runtime.GOOS != "windows" && fi.Mode() != want {
+			t.Errorf("got the mode %v, %v, want %v", fi.Mode(), err, want)
+		}
+	}
+	b, err := os.ReadFile(name)
+	if err != nil || len(b) > maxStateBytes || strings.Contains(string(b), "secret") {
+		t.Errorf("got %q, %v", b, err)
+	}
+	if strings.ContainsAny(filepath.Base(name), "/:@") || len(filepath.Base(name)) != 64 {
+		t.Errorf("got the name %s", filepath.Base(name))
+	}
+	for what, n := range map[string]int{"small": minStateSize - 1, "large": minStateSize} {
+		opts.StateDir = t.TempDir()
+		seen := 0
+		repo := dial(t, reg, "org/m", opts)
+		blob := random(2, n)
+		if err := repo.Push(t.Context(), describeBytes(blob), opener(blob), func(int64) { seen = len(files(t, opts.StateDir)) }); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[string]int{"large": 1}[what]; seen != want {
+			t.Errorf("%s: got %d state files, want %d", what, seen, want)
+		}
+		if left := files(t, opts.StateDir); len(left) != 0 {
+			t.Errorf("%s: %q is left", what, left)
+		}
+	}
+}
+
+// TestResumeAnswers: what the registry says of a remembered upload is what is
+// believed; and where it can't be used, a new one begins.
+func TestResumeAnswers(t *testing.T) {
+	blob := random(1, 8<<20)
+	desc := describeBytes(blob)
+	status := func(e registrytest.Effect) registrytest.Fault {
+		return registrytest.Fault{Methods: "GET", Path: uploads, Effect: e}
+	}
+	for name, tt := range map[string]struct {
+		fault   *registrytest.Fault
+		resumed int64 // last told; -1: nothing
+		posts   int
+	}{
+		"half":                  {resumed: 4 << 20},
+		"gone":                  {fault: ptr(status(registrytest.Answer(404, ""))), resumed: -1, posts: 1},
+		"nothing has come":      {fault: ptr(status(registrytest.Answer(204, "", "Range", "0-0"))), resumed: -1, posts: 1},
+		"more than there is":    {fault: ptr(status(registrytest.Answer(204, "", "Range", "0-99999999"))), resumed: -1, posts: 1},
+		"no Range":              {fault: ptr(status(registrytest.Answer(204, ""))), resumed: -1, posts: 1},
+		"another user's":        {fault: ptr(status(registrytest.Answer(403, ""))), resumed: -1, posts: 1},
+		"too little":            {fault: ptr(status(registrytest.Answer(204, "", "Range", "0-1048575"))), resumed: 1 << 20},
+		"too much":              {fault: ptr(status(registrytest.Answer(204, "", "Range", "0-6291455"))), resumed: 6 << 20},
+		"all, but it is a half": {fault: ptr(status(registrytest.Answer(204, "", "Range", "0-8388607"))), resumed: 0, posts: 1},
+		"goes on elsewhere": {
+			fault:   ptr(status(registrytest.Answer(204, "", "Range", "0-4194303", "Location", "http://other.example/"))),
+			resumed: -1, posts: 1,
+		},
+		"broken":      {fault: ptr(registrytest.Fault{Methods: "GET", Path: uploads, Times: -1, Effect: registrytest.Answer(500, "")}), resumed: -1, posts: 1},
+		"refuses it":  {fault: ptr(registrytest.Fault{Methods: "PUT", Path: uploads, Effect: registrytest.Answer(400, "")}), resumed: 0, posts: 1},
+		"lets it go":  {fault: ptr(registrytest.Fault{Methods: "PUT", Path: uploads, Effect: registrytest.Answer(404, "")}), resumed: 0, posts: 1},
+		"cuts it":     {fault: ptr(put(registrytest.CutIn(1 << 20))), resumed: 4 << 20},
+		"loses it":    {fault: ptr(put(registrytest.LoseAnswer)), resumed: 4 << 20},
+		"503s":        {fault: ptr(put(registrytest.Answer(503, ""))), resumed: 4 << 20},
+		"slow at 416": {fault: ptr(put(registrytest.Answer(416, ""))), resumed: 0, posts: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg := registrytest.New(t, registrytest.Config{})
+			opts := Options{StateDir: t.TempDir()}
+			halfway(t, reg, opts, blob)
+			reg.Forget()
+			if tt.fault != nil {
+				reg.Break(*tt.fault)
+			}
+			told := int64(-1)
+			repo := dial(t, reg, "org/m", opts)
+			if err := repo.Upload(t.Context(), desc, opener(blob), layout.Watch{Resumed: func(n int64) { told = n }}); err != nil {
+				t.Fatal(err)
+			}
+			if got, ok := reg.Blob("org/m", desc.Digest); !ok || !bytes.Equal(got, blob) {
+				t.Error("the registry has other bytes than were pushed")
+			}
+			if told != tt.resumed {
+				t.Errorf("was told that %d bytes were resumed, want %d", told, tt.resumed)
+			}
+			if got := reg.Count("POST", uploads); got != tt.posts {
+				t.Errorf("got %d new sessions, want %d", got, tt.posts)
+			}
+			if left := files(t, opts.StateDir); len(left) != 0 {
+				t.Errorf("%q is left", left)
+			}
+		})
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// TestResumeOfAll: where nothing is left to be sent, the source is read and
+// judged all the same.
+func TestResumeOfAll(t *testing.T) {
+	good := random(1, 8<<20)
+	wrong := bytes.Clone(good)
+	wrong[1]++
+	desc := describeBytes(good)
+	for name, source := range map[string][]byte{"right": good, "wrong": wrong} {
+		reg := registrytest.New(t, registrytest.Config{})
+		opts := Options{StateDir: t.TempDir()}
+		if !pushUntil(t, reg, opts, good, int64(len(good)), layout.Watch{}) {
+			t.Fatal("the client was not killed")
+		}
+		err := dial(t, reg, "org/m", opts).Push(t.Context(), desc, opener(source), nil)
+		_, ok := reg.Blob("org/m", desc.Digest)
+		switch name {
+		case "right":
+			if in, _ := reg.Bytes("PUT", uploads); err != nil || !ok || in != desc.Size {
+				t.Errorf("%s: got %v, stored %v, %d bytes came in", name, err, ok, in)
+			}
+		case "wrong":
+			if !errors.Is(err, layout.ErrDigest) || ok || reg.Uploads() != 0 || len(files(t, opts.StateDir)) != 0 {
+				t.Errorf("%s: got %v, stored %v, %d uploads left", name, err, ok, reg.Uploads())
+			}
+		}
+	}
+}
+
+// TestResumeOfWrongBytes: what an earlier run sent may have been wrong, and so may
+// be what this one reads before the place where it goes on.
+func TestResumeOfWrongBytes(t *testing.T) {
+	good := random(1, 8<<20)
+	wrong := bytes.Clone(good)
+	wrong[1]++
+	desc := describeBytes(good)
+	run := func(first, second []byte) (*registrytest.Registry, error) {
+		reg := registrytest.New(t, registrytest.Config{})
+		opts := Options{StateDir: t.TempDir()}
+		ctx, kill := context.WithCancel(t.Context())
+		reg.Break(put(func(w http.ResponseWriter, req *http.Request, next http.Handler) {
+			req.Body = &fuse{ReadCloser: req.Body, left: 4 << 20, kill: kill}
+			next.ServeHTTP(w, req)
+		}))
+		if err := dial(t, reg, "org/m", opts).Push(ctx, desc, opener(first), nil); err == nil {
+			t.Fatal("the client was not killed")
+		}
+		return reg, dial(t, reg, "org/m", opts).Push(t.Context(), desc, opener(second), nil)
+	}
+	reg, err := run(wrong, good)
+	if got, ok := reg.Blob("org/m", desc.Digest); err != nil || !ok || !bytes.Equal(got, good) {
+		t.Errorf("wrong bytes first: %v, stored %v", err, ok)
+	}
+	reg, err = run(good, wrong)
+	if _, ok := reg.Blob("org/m", desc.Digest); !errors.Is(err, layout.ErrDigest) || ok || reg.Uploads() != 0 {
+		t.Errorf("wrong bytes then: %v, stored %v, %d uploads left", err, ok, reg.Uploads())
+	}
+}
+
+// TestFailuresThatAreRemembered: an upload that the network ended goes on another
+// time, one that can't be right does not.
+func TestFailuresThatAreRemembered(t *testing.T) {
+	blob := random(1, 8<<20)
+	wrong := bytes.Clone(blob)
+	wrong[len(wrong)-1]++
+	cut := put(registrytest.CutIn(1 << 20))
+	cut.Times = 1
+	answer := func(status int, headers ...string) *registrytest.Fault {
+		return &registrytest.Fault{Methods: "PUT", After: 1, Times: -1, Effect: registrytest.Answer(status, "", headers...)}
+	}
+	for name, tt := range map[string]struct {
+		fault *registrytest.Fault
+		open  layout.Opener
+		left  int
+	}{
+		"cut for ever":      {fault: &registrytest.Fault{Methods: "PUT", After: 1, Times: -1, Effect: registrytest.CutIn(0)}, left: 1},
+		"503 for ever":      {fault: answer(503), left: 1},
+		"429, for too long": {fault: answer(429, "Retry-After", "100000"), left: 1},
+		"logged out":        {fault: answer(401), left: 1},
+		"denied":            {fault: answer(403), left: 1},
+		"wrong bytes":       {open: opener(wrong)},
+		"a broken source":   {open: opener(blob[:2<<20], errors.New("disk"))},
+		"refused":           {fault: answer(400), left: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg := registrytest.New(t, registrytest.Config{})
+			opts := Options{StateDir: t.TempDir()}
+			first := cut
+			reg.Break(first)
+			if tt.fault != nil {
+				tt.fault.After = 0
+				reg.Break(*tt.fault)
+			}
+			open := tt.open
+			if open == nil {
+				open = opener(blob)
+			}
+			if err := dial(t, reg, "org/m", opts).Push(t.Context(), describeBytes(blob), open, nil); err == nil {
+				t.Fatal("got no error")
+			}
+			if got := len(files(t, opts.StateDir)); got != tt.left {
+				t.Errorf("%d uploads are remembered, want %d", got, tt.left)
+			}
+			if got := reg.Uploads(); got != tt.left {
+				t.Errorf("%d uploads are left open, want %d", got, tt.left)
+			}
+			if tt.left == 0 {
+				return
+			}
+			reg.Mend()
+			reg.Forget()
+			if err := dial(t, reg, "org/m", opts).Push(t.Context(), describeBytes(blob), opener(blob), nil); err != nil {
+				t.Fatal(err)
+			}
+			if in, _ := reg.Bytes("PUT", uploads); in != 7<<20 {
+				t.Errorf("%d bytes came in later, want %d", in, 7<<20)
+			}
+		})
+	}
+}
+
+// TestPushersAtOnce: several clients push one blob at one time, with one state
+// folder. Each completes it, and none spoils what another sends.
+func TestPushersAtOnce(t *testing.T) {
+	blob := random(1, 12<<20)
+	desc := describeBytes(blob)
+	reg := registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{NewLocation: true}})
+	opts := Options{StateDir: t.TempDir()}
+	halfway(t, reg, opts, blob)
+	reg.Forget()
+	var wg sync.WaitGroup
+	meet := make(chan struct{})
+	var resumed atomic32
+	for i := range 6 {
+		repo := dial(t, reg, "org/m", opts)
+		w := layout.Watch{Resumed: func(n int64) {
+			if n > 0 {
+				resumed.add()
+			}
+		}}
+		open := opener(blob)
+		wg.Go(func() {
+			err := repo.Upload(t.Context(), desc, func(ctx context.Context, off int64) (io.ReadCloser, error) {
+				if i == 0 {
+					close(meet) // nobody ends before the last has begun
+				}
+				<-meet
+				return open(ctx, off)
+			}, w)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got, ok := reg.Blob("org/m", desc.Digest); !ok || !bytes.Equal(got, blob) {
+		t.Error("the registry has other bytes than were pushed")
+	}
+	if reg.Uploads() != 0 || len(files(t, opts.StateDir)) != 0 {
+		t.Errorf("%d uploads and the state %q are left", reg.Uploads(), files(t, opts.StateDir))
+	}
+	if resumed.get() != 1 {
+		t.Errorf("%d pushers went on with the one upload", resumed.get())
+	}
+	for _, rec := range reg.Requests() {
+		if rec.Method == http.MethodPut && rec.Status != http.StatusCreated {
+			t.Errorf("a PUT was answered with %d", rec.Status)
+		}
+	}
+}
+
+// TestMountedSessionIsDropped: of an upload that an earlier run began and one that
+// a mount has opened, one is enough.
+func TestMountedSessionIsDropped(t *testing.T) {
+	blob := random(1, 8<<20)
+	reg := registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{NoMount: true}})
+	opts := Options{StateDir: t.TempDir()}
+	halfway(t, reg, opts, blob)
+	repo := dial(t, reg, "org/m", opts)
+	desc := reg.AddBlob("other/m", blob)
+	if ok, err := repo.Mount(t.Context(), desc, layout.Origin{Registry: reg.Host, Repository: "other/m"}); ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	reg.Forget()
+	if err := repo.Push(t.Context(), desc, opener(blob), nil); err != nil {
+		t.Fatal(err)
+	}
+	if in, _ := reg.Bytes("PUT", uploads); in != 4<<20 || reg.Uploads() != 0 {
+		t.Errorf("%d bytes came in, %d uploads are left open", in, reg.Uploads())
+	}
+}
+
+// TestOtherPlaces: an upload is its registry's, repository's and blob's own.
+func TestOtherPlaces(t *testing.T) {
+	blob := random(1, 8<<20)
+	reg := registrytest.New(t, registrytest.Config{})
+	opts := Options{StateDir: t.TempDir(), Policy: quick}
+	halfway(t, reg, opts, blob)
+	other := random(2, 8<<20)
+	if err := dial(t, reg, "org/m", opts).Push(t.Context(), describeBytes(other), opener(other), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := dial(t, reg, "org/other", opts).Push(t.Context(), describeBytes(blob), opener(blob), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := reg.Blob("org/m", describeBytes(blob).Digest); ok || reg.Uploads() != 1 || len(files(t, opts.StateDir)) != 1 {
+		t.Errorf("the upload was touched: %v, %d uploads, %q", ok, reg.Uploads(), files(t, opts.StateDir))
+	}
+}
