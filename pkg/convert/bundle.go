@@ -26,14 +26,13 @@ type bundle struct {
 	key    string // names all that the bytes depend on
 }
 
-// newBundle plans the tar of a layer. manifest is MANIFEST's bytes, which the
-// layer without members holds.
+// newBundle plans the tar of a layer.
 func newBundle(src carton.Source, l *planned) (*bundle, error) {
 	b := &bundle{format: l.format}
 	var entries []layout.TarEntry
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n%s\n", l.format, compressor)
-	if l.members == nil {
+	if l.manifest {
 		m := src.Manifest()
 		entries = append(entries, layout.TarEntry{Path: carton.ManifestName, Size: int64(len(m.Bytes()))})
 		fmt.Fprintf(h, "%q %s\n", carton.ManifestName, m.ModelHash())
@@ -89,7 +88,7 @@ type bundleDigest struct {
 // digest reads the bundle's members, unless the cache has its digest.
 func (b *bundle) digest(ctx context.Context, c cache) (bundleDigest, error) {
 	var d bundleDigest
-	if c.get(b.key, &d) && d.Digest.Validate() == nil && d.DiffID.Validate() == nil && d.Size > 0 {
+	if b.known(c, &d) {
 		return d, nil
 	}
 	if err := b.read(ctx, &d); err != nil {
@@ -97,6 +96,11 @@ func (b *bundle) digest(ctx context.Context, c cache) (bundleDigest, error) {
 	}
 	c.put(b.key, d)
 	return d, nil
+}
+
+// known fills in what the cache knows of the bundle.
+func (b *bundle) known(c cache, d *bundleDigest) bool {
+	return c.get(b.key, d) && d.Digest.Validate() == nil && d.DiffID.Validate() == nil && d.Size > 0
 }
 
 func (b *bundle) read(ctx context.Context, d *bundleDigest) (err error) {

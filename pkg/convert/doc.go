@@ -8,10 +8,15 @@
 // relinked, so nothing that only some forms know (a date, a CRC, a compression)
 // reaches a digest.
 //
+// [BuildForms] makes the image form beside an artifact: an OCI image that unpacks
+// to the carton, for runtimes that mount images and no artifacts. It shares the
+// artifact's tar layers. [PlanImage] makes the same of an artifact that is stored
+// already. An image form is read as the carton that it is.
+//
 // The mapping is numbered; this is mapping 1. An image manifest says so in the
 // annotation run.carton.mapping. What mapping 1 produces never changes, and
 // [Open] refuses a number that it does not know. docs/mapping.md describes it
 // for other implementations; its tables are those in category.go (member to
 // layer, file name to category), annotations.go (carton.toml to annotations and
-// config), mediatype.go and [inspect.Formats], and a test compares them.
+// config), mediatype.go, image.go and [inspect.Formats], and a test compares them.
 package convert

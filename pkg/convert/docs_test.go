@@ -25,6 +25,8 @@ func TestTheDocumentHasTheTablesOfTheCode(t *testing.T) {
 		"carton.toml":          infoTable(),
 		"media types":          typeTable(),
 		"formats":              formatTable(),
+		"architectures":        architectureTable(),
+		"types of an image":    imageTable(),
 	} {
 		if !strings.Contains(doc, "\n\n"+table+"\n") {
 			t.Errorf("%s: docs/mapping.md does not hold this table:\n%s", name, table)
@@ -38,6 +40,8 @@ func TestTheDocumentHasTheTablesOfTheCode(t *testing.T) {
 		fmt.Sprintf("at least %d MiB large", largeBytes>>20),
 		fmt.Sprintf("more than %d MiB together", maxMembersBytes>>20),
 		fmt.Sprintf("of at most %d characters", maxShort),
+		fmt.Sprintf("the number is %d instead of %d", maxImageLayers, maxLayers),
+		fmt.Sprintf("%d MiB. They carry `%s`", maxExtraBytes>>20, AnnotationExtra),
 		"0, 4 KiB, 64 KiB, 1 MiB, 16 MiB, ∞",
 		strings.Replace(strings.TrimPrefix(compressor, "github.com/"), " ", "` ", 1),
 	} {
@@ -130,6 +134,27 @@ func formatTable() string {
 		rows = append(rows, "| "+f.Name+" | `*"+strings.Join(f.Suffixes, "` `*")+"` |")
 	}
 	return strings.Join(rows, "\n")
+}
+
+func architectureTable() string {
+	rows := []string{"| triple | architecture | variant |", "|---|---|---|"}
+	for _, a := range architectures {
+		variant := a.variant + " "
+		if a.variant == "" {
+			variant = ""
+		}
+		rows = append(rows, "| `"+a.triple+"` | "+a.architecture+" | "+variant+"|")
+	}
+	return strings.Join(rows, "\n")
+}
+
+func imageTable() string {
+	return strings.Join([]string{
+		"| tar | media type |", "|---|---|",
+		"| as it is | `" + imageTypes[formatTar] + "` |",
+		"| gzip | `" + imageTypes[formatTarGzip] + "` |",
+		"| zstd | `" + imageTypes[formatTarZstd] + "` |",
+	}, "\n")
 }
 
 // The toml of the document is what the code writes for a config that has it all.

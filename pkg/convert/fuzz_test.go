@@ -18,6 +18,22 @@ func FuzzOpen(f *testing.F) {
 		}
 		f.Add(own.blobs[desc.Digest])
 	}
+	for _, opts := range []Options{{Readme: true, Compat: CompatImageConfig}, {Image: true, BundleBelow: 100, Compress: CompressGzip}} {
+		own := newShelf()
+		forms, err := BuildForms(f.Context(), kinds(), opts)
+		if err != nil {
+			f.Fatal(err)
+		}
+		art := forms.Artifact
+		if forms.Image != nil {
+			art = forms.Image
+		}
+		desc := own.put(f, art)
+		for dgst, b := range own.blobs {
+			s.blobs[dgst] = b
+		}
+		f.Add(own.blobs[desc.Digest])
+	}
 	other, desc := modctlModel().put(f)
 	for dgst, b := range other.blobs {
 		s.blobs[dgst] = b

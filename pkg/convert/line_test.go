@@ -98,7 +98,7 @@ func TestLine(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, ok := chooseCut(c.members, c.below, planner(c.members))
+			got, ok := chooseCut(c.members, c.below, maxLayers, planner(c.members))
 			if ok != c.ok {
 				t.Errorf("got %v, want %v", ok, c.ok)
 			}

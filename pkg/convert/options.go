@@ -45,10 +45,23 @@ const (
 	CompressGzip Compression = "gzip"
 )
 
+// Compat is what of an artifact is written in another way for registries that
+// take only what images have.
+type Compat string
+
+// The ways of writing an artifact.
+const (
+	// CompatNone: as the specification of model artifacts has it.
+	CompatNone Compat = ""
+	// CompatImageConfig: no artifactType, and the config of an image. Layers keep
+	// their media types.
+	CompatImageConfig Compat = "image-config"
+)
+
 // Options say how a carton becomes an artifact. Together with the carton they
 // determine every byte of it. The zero value is the default mapping.
 type Options struct {
-	// Layers is the form of layers; "" is FormRaw.
+	// Layers is the form of layers; "" is FormRaw, or FormTar with Image.
 	Layers Form
 	// MediaTypes is the family of media types; "" is FamilyCNAI.
 	MediaTypes Family
@@ -58,6 +71,18 @@ type Options struct {
 	// bytes. 0 lets the mapping choose the line; a negative value bundles empty
 	// members only.
 	BundleBelow int64
+	// Image makes [BuildForms] make the image form too, and an artifact with
+	// FormTar keep to what an image may have, so that the two share every tar
+	// layer: at most 120 layers.
+	Image bool
+	// ImageSubject makes the image manifest of the image form refer to the
+	// artifact's, so that registries list it with that one.
+	ImageSubject bool
+	// Compat is how the artifact is written for registries that refuse others.
+	Compat Compat
+	// Readme adds copies of the carton's README and LICENSE under the names where
+	// the page of a registry looks for them. Who reads the artifact leaves them out.
+	Readme bool
 	// Annotations are added to the image manifest's, and win.
 	Annotations map[string]string
 	// Created is the artifact's time of creation; the zero time is left out.
@@ -74,6 +99,9 @@ type Options struct {
 
 // withDefaults fills in what is "" and refuses what is no option.
 func (o Options) withDefaults() (Options, error) {
+	if o.Image {
+		o.Layers = cmp.Or(o.Layers, FormTar)
+	}
 	o.Layers = cmp.Or(o.Layers, FormRaw)
 	o.MediaTypes = cmp.Or(o.MediaTypes, FamilyCNAI)
 	o.Compress = cmp.Or(o.Compress, CompressNone)
@@ -85,6 +113,18 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("media types: got %q, want %s, %s or %s", o.MediaTypes, FamilyCNAI, FamilyCNCF, FamilyDraft)
 	case !slices.Contains([]Compression{CompressNone, CompressZstd, CompressGzip}, o.Compress):
 		return o, fmt.Errorf("compression: got %q, want %s, %s or %s", o.Compress, CompressNone, CompressZstd, CompressGzip)
+	case o.Compat != CompatNone && o.Compat != CompatImageConfig:
+		return o, fmt.Errorf("compat: got %q, want %s or nothing", o.Compat, CompatImageConfig)
+	case o.Readme && o.MediaTypes == FamilyDraft:
+		return o, fmt.Errorf("readme: %s has no media type for it, want %s or %s", FamilyDraft, FamilyCNAI, FamilyCNCF)
 	}
 	return o, nil
+}
+
+// maxLayers returns the most layers that the artifact may have.
+func (o Options) maxLayers() int {
+	if o.Image && o.Layers == FormTar {
+		return maxImageLayers
+	}
+	return maxLayers
 }

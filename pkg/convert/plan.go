@@ -19,9 +19,11 @@ type planned struct {
 	category category
 	format   format
 	// members are what the layer holds, in bytewise order of paths: the one member
-	// of a raw layer, the files or the symlinks of a tar. nil for MANIFEST.
-	members []*carton.Member
-	links   bool // the members are symlinks
+	// of a raw layer, the files or the symlinks of a tar.
+	members  []*carton.Member
+	manifest bool   // it holds MANIFEST, which is no member
+	links    bool   // the members are symlinks
+	extra    *extra // it holds no member, but this
 }
 
 // planner cuts a carton into layers. What it makes depends on paths, sizes,
@@ -31,6 +33,7 @@ type planner struct {
 	types   mediaTypes
 	members []carton.Member
 	byPath  map[string]*carton.Member
+	extras  []extra
 }
 
 func newPlanner(members []carton.Member, opts Options) *planner {
@@ -43,17 +46,22 @@ func newPlanner(members []carton.Member, opts Options) *planner {
 }
 
 // layers returns the artifact's layers in their order: MANIFEST, carton.toml,
-// tar layers by category and number, raw layers by path.
+// tar layers by category and number, raw layers by path, extras.
 func (p *planner) layers() ([]planned, error) {
 	for i := range p.members {
 		if m := &p.members[i]; m.Target != "" && p.final(m) == nil {
 			return nil, &carton.Error{Path: m.Path, Kind: carton.ErrFormat, Msg: "is a symlink that ends at no member"}
 		}
 	}
-	c, ok := chooseCut(p.members, p.opts.BundleBelow, func(c cut) int { return len(p.cut(c)) })
+	most := p.opts.maxLayers()
+	c, ok := chooseCut(p.members, p.opts.BundleBelow, most, func(c cut) int { return len(p.cut(c)) + len(p.extras) })
 	layers := p.cut(c)
+	for i := range p.extras {
+		e := &p.extras[i]
+		layers = append(layers, planned{name: e.name, category: categoryDoc, format: formatRaw, extra: e})
+	}
 	if !ok {
-		return nil, hint.With(fmt.Errorf("the carton makes %d layers, want at most %d", len(layers), maxLayers),
+		return nil, hint.With(fmt.Errorf("the carton makes %d layers, want at most %d", len(layers), most),
 			"bundle larger members (--bundle-below), or leave the choice to the mapping")
 	}
 	return layers, nil
@@ -67,7 +75,7 @@ func (p *planner) cut(c cut) []planned {
 		tars[cat] = newTars(cat, c.bundle)
 	}
 	if form := p.form(carton.ManifestName); form == formatRaw {
-		head = append(head, planned{name: carton.ManifestName, category: categoryConfig, format: form})
+		head = append(head, planned{name: carton.ManifestName, category: categoryConfig, format: form, manifest: true})
 	} else {
 		head = append(head, tars[categoryConfig].single(form, nil))
 	}
@@ -153,7 +161,9 @@ func (t *tars) bundle(m *carton.Member) {
 // single makes a tar of one member, or of MANIFEST where m is nil.
 func (t *tars) single(f format, m *carton.Member) planned {
 	if m == nil {
-		return t.next(f, nil)
+		l := t.next(f, nil)
+		l.manifest = true
+		return l
 	}
 	return t.next(f, []*carton.Member{m})
 }

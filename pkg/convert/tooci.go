@@ -1,14 +1,11 @@
 package convert
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -32,46 +29,11 @@ func ToOCI(ctx context.Context, src carton.Source, opts Options) (*layout.Artifa
 
 // Build is [ToOCI] that also tells what each layer holds, as [Plan] does.
 func Build(ctx context.Context, src carton.Source, opts Options) (*layout.Artifact, []PlannedLayer, error) {
-	opts, err := opts.withDefaults()
+	forms, err := buildForms(ctx, src, opts, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	info, err := readInfo(ctx, src, opts.AllowInvalidInfo)
-	if err != nil {
-		return nil, nil, err
-	}
-	annotations, err := manifestAnnotations(info, src.Manifest().ModelHash(), opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	members, err := sizedMembers(ctx, src)
-	if err != nil {
-		return nil, nil, err
-	}
-	plan, err := newPlanner(members, opts).layers()
-	if err != nil {
-		return nil, nil, err
-	}
-	planned, err := plannedLayers(src, plan, opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	layers, diffIDs, err := buildLayers(ctx, src, plan, opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	details, err := describe(ctx, src, members, cache(opts.CacheDir))
-	if err != nil {
-		return nil, nil, err
-	}
-	types := families[opts.MediaTypes]
-	art, err := layout.NewArtifact(layout.ArtifactSpec{
-		ArtifactType: types.artifact,
-		Config:       configLayer(types, newConfig(info, details, diffIDs, opts)),
-		Layers:       layers,
-		Annotations:  annotations,
-	})
-	return art, planned, err
+	return forms.Artifact, forms.Layers, nil
 }
 
 // PlannedLayer is a layer of an artifact that was not made yet.
@@ -80,8 +42,11 @@ type PlannedLayer struct {
 	Name string
 	// MediaType is the layer's media type.
 	MediaType string
-	// Paths are the members that the layer holds, "MANIFEST" among them.
+	// Paths are the members that the layer holds, "MANIFEST" among them; of an
+	// extra layer its name.
 	Paths []string
+	// Extra says that the layer is a copy for the page of a registry, no member.
+	Extra bool
 	// Size is the layer's size in bytes, before compression.
 	Size int64
 }
@@ -97,7 +62,17 @@ func Plan(ctx context.Context, src carton.Source, opts Options) ([]PlannedLayer,
 	if err != nil {
 		return nil, err
 	}
-	plan, err := newPlanner(members, opts).layers()
+	p := newPlanner(members, opts)
+	if opts.Readme {
+		info, err := readInfo(ctx, src, opts.AllowInvalidInfo)
+		if err != nil {
+			return nil, err
+		}
+		if p.extras, err = findExtras(src, info, members); err != nil {
+			return nil, err
+		}
+	}
+	plan, err := p.layers()
 	if err != nil {
 		return nil, err
 	}
@@ -110,12 +85,15 @@ func plannedLayers(src carton.Source, plan []planned, opts Options) ([]PlannedLa
 	for i := range plan {
 		l := &plan[i]
 		out := PlannedLayer{Name: l.name, MediaType: families[opts.MediaTypes].of(l.category, l.format)}
+		if l.manifest {
+			out.Paths, out.Size = []string{carton.ManifestName}, int64(len(src.Manifest().Bytes()))
+		}
+		if l.extra != nil {
+			out.Paths, out.Size, out.Extra = []string{l.name}, l.extra.size, true
+		}
 		for _, m := range l.members {
 			out.Paths = append(out.Paths, m.Path)
 			out.Size = m.Size
-		}
-		if l.members == nil {
-			out.Paths, out.Size = []string{carton.ManifestName}, int64(len(src.Manifest().Bytes()))
 		}
 		if l.format != formatRaw {
 			b, err := newBundle(src, l)
@@ -182,59 +160,18 @@ func measure(ctx context.Context, src carton.Source, path string) (int64, error)
 	return io.Copy(io.Discard, r)
 }
 
-// bundlesInParallel is how many bundles are read at once to learn their digests.
-const bundlesInParallel = 4
-
-// buildLayers makes the layers, and the digest of each without compression.
-func buildLayers(
-	ctx context.Context, src carton.Source, plan []planned, opts Options,
-) ([]layout.Layer, []digest.Digest, error) {
-	types := families[opts.MediaTypes]
-	lists := memberLists(src.Manifest(), plan)
-	layers, diffIDs := make([]layout.Layer, len(plan)), make([]digest.Digest, len(plan))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(bundlesInParallel)
-	for i := range plan {
-		l, layer := &plan[i], &layers[i]
-		layer.Name, layer.MediaType, layer.Annotations = l.name, types.of(l.category, l.format), namedAs(l.name)
-		if l.format == formatRaw {
-			rawLayer(src, l, types.metadata, layer)
-			diffIDs[i] = layer.Digest
-			continue
-		}
-		if lists[i] != "" {
-			layer.Annotations[AnnotationMembers] = lists[i]
-		}
-		group.Go(func() error {
-			b, err := newBundle(src, l)
-			if err != nil {
-				return err
-			}
-			d, err := b.digest(ctx, cache(opts.CacheDir))
-			if err != nil {
-				return fmt.Errorf("bundle %s: %w", l.name, err)
-			}
-			layer.Digest, layer.Size, layer.Open, diffIDs[i] = d.Digest, d.Size, b.Open, d.DiffID
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, nil, err
-	}
-	origins := originsOf(src)
-	for i := range layers {
-		layers[i].Origins = origins(layers[i].Digest)
-	}
-	return layers, diffIDs, nil
-}
-
-// rawLayer makes a layer of one member's bytes, or of MANIFEST's.
+// rawLayer makes a layer of one member's bytes, of MANIFEST's, or of an extra's.
 func rawLayer(src carton.Source, l *planned, metadata string, layer *layout.Layer) {
-	if l.members == nil {
+	switch {
+	case l.extra != nil:
+		layer.Digest = digest.NewDigestFromEncoded(digest.SHA256, l.extra.hash)
+		layer.Size, layer.Open = l.extra.size, l.extra.open
+		layer.Annotations[AnnotationExtra] = "true"
+	case l.manifest:
 		m := src.Manifest()
 		layer.Digest = digest.NewDigestFromEncoded(digest.SHA256, m.ModelHash())
 		layer.Size, layer.Open = int64(len(m.Bytes())), bytesOpener(m.Bytes())
-	} else {
+	default:
 		m := l.members[0]
 		layer.Digest = digest.NewDigestFromEncoded(digest.SHA256, m.Hash)
 		layer.Size = m.Size
@@ -258,13 +195,13 @@ func memberLists(m *carton.Manifest, plan []planned) []string {
 		if l.format == formatRaw || l.links {
 			continue
 		}
-		items := make([]sizedLine, 0, len(l.members))
+		items := make([]sizedLine, 0, len(l.members)+1)
+		if l.manifest { // only carton.toml can follow, and it does
+			items = append(items, sizedLine{line: manifestLine, size: int64(len(m.Bytes()))})
+		}
 		for _, member := range l.members {
 			e, _ := m.Lookup(member.Path)
 			items = append(items, sizedLine{line: e.Line, size: member.Size})
-		}
-		if l.members == nil {
-			items = append(items, sizedLine{line: manifestLine, size: int64(len(m.Bytes()))})
 		}
 		lists[i] = encodeMembers(items)
 		total += len(lists[i])
@@ -282,14 +219,5 @@ func configLayer(types mediaTypes, c ModelConfig) layout.Layer {
 		Descriptor: ocispec.Descriptor{MediaType: types.config, Digest: digest.FromBytes(b), Size: int64(len(b))},
 		Name:       "config",
 		Open:       bytesOpener(b),
-	}
-}
-
-func bytesOpener(b []byte) layout.Opener {
-	return func(_ context.Context, off int64) (io.ReadCloser, error) {
-		if off < 0 || off > int64(len(b)) {
-			return nil, fmt.Errorf("open at offset %d: the size is %d", off, len(b))
-		}
-		return io.NopCloser(bytes.NewReader(b[off:])), nil
 	}
 }

@@ -1,0 +1,235 @@
+package convert
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+// ImageOptions say how the image form of a stored artifact is made.
+type ImageOptions struct {
+	// Subject makes the image manifest refer to the artifact's.
+	Subject bool
+	// CacheDir remembers digests of tar layers; "" remembers nothing.
+	CacheDir string
+}
+
+// ImagePlan is the image form of a stored artifact, before the digests of all
+// its layers are known.
+type ImagePlan struct {
+	// Shared says that the image has the artifact's own tar layers; only
+	// MANIFEST and carton.toml are in a layer more.
+	Shared bool
+
+	spec   imageSpec
+	info   *carton.Info
+	when   time.Time
+	keys   []string // of the layers in the cache
+	cache  cache
+	layers []layout.Layer
+}
+
+// PlanImage plans the image form of an artifact. Where all but MANIFEST and
+// carton.toml is in tar layers of this mapping, and they are few enough, the
+// image shares them, and nothing but those two members is read. Else every
+// member is in a new tar layer: its digest is known where opts.CacheDir knows
+// it, and else when it was read, which [ImagePlan.Learn] is told of.
+//
+// The image of a carton is the same whether it is made here or by [BuildForms]
+// with the artifact's options. A member that no image can hold is [ErrNoImage].
+func PlanImage(ctx context.Context, src *Source, opts ImageOptions) (*ImagePlan, error) {
+	whole := src.ImageManifest()
+	if IsImage(whole) {
+		return nil, hint.With(errors.New("is the image form of a carton already"), "name the artifact that it was made of")
+	}
+	mapped := whole.Annotations[AnnotationMapping] != ""
+	build := Options{Layers: FormTar, Image: true, AllowInvalidInfo: true, CacheDir: opts.CacheDir}
+	b, err := newBuilder(ctx, src, build)
+	if err != nil {
+		return nil, err
+	}
+	p := &ImagePlan{info: b.info, cache: cache(opts.CacheDir)}
+	if mapped {
+		b.annotations = maps.Clone(whole.Annotations)
+		p.when, _ = time.Parse(time.RFC3339, whole.Annotations[ocispec.AnnotationCreated]) // none, if it is no time
+	}
+	p.spec.annotations = b.annotations
+	if opts.Subject {
+		desc := src.Descriptor()
+		p.spec.subject = &ocispec.Descriptor{
+			MediaType: desc.MediaType, ArtifactType: whole.ArtifactType, Digest: desc.Digest, Size: desc.Size,
+		}
+	}
+	if mapped && src.tarsCanBeShared() {
+		p.Shared = true
+		return p, p.share(ctx, src, b)
+	}
+	return p, p.rebuild(src, b)
+}
+
+// tarsCanBeShared reports whether the artifact's tar layers make an image:
+// nothing is raw but what the image has in a layer of its own.
+func (s *Source) tarsCanBeShared() bool {
+	tars, head := 0, 0
+	for i := range s.layers {
+		l := &s.layers[i]
+		switch {
+		case l.format != formatRaw:
+			tars++
+		case l.symlink == "" && (l.name == carton.ManifestName || l.name == carton.InfoName):
+			head = 1
+		default:
+			return false
+		}
+	}
+	return tars+head <= maxImageLayers
+}
+
+// share takes the artifact's tar layers.
+func (p *ImagePlan) share(ctx context.Context, src *Source, b *builder) error {
+	diffIDs, err := src.diffIDs(ctx)
+	if err != nil {
+		return err
+	}
+	head := planned{name: headName, category: categoryConfig, format: formatTar}
+	byPath := newPlanner(b.members, b.opts).byPath
+	for i, desc := range src.manifest.Layers {
+		l := &src.layers[i]
+		if l.format == formatRaw {
+			head.manifest = head.manifest || l.name == carton.ManifestName
+			if m := byPath[l.name]; m != nil {
+				head.members = append(head.members, m)
+			}
+			continue
+		}
+		p.layers = append(p.layers, imageLayer(layout.Layer{
+			Descriptor: desc, Name: desc.Annotations[ocispec.AnnotationTitle],
+			Open: func(ctx context.Context, off int64) (io.ReadCloser, error) { return src.openBlob(ctx, i, off, -1) },
+		}, l.format))
+		p.spec.diffIDs = append(p.spec.diffIDs, diffIDs[i])
+	}
+	if head.manifest || head.members != nil {
+		parts, err := b.build(ctx, []planned{head})
+		if err != nil {
+			return err
+		}
+		p.layers = append(imageLayers(parts), p.layers...)
+		p.spec.diffIDs = append(parts.diffIDs, p.spec.diffIDs...)
+	}
+	p.keys = make([]string, len(p.layers))
+	return nil
+}
+
+// diffIDs returns the digest of each layer without compression. Of compressed
+// ones the config of an artifact of the mapping says it; where it does not, they
+// are read.
+func (s *Source) diffIDs(ctx context.Context) ([]digest.Digest, error) {
+	var said []digest.Digest
+	ids := make([]digest.Digest, len(s.layers))
+	for i := range s.layers {
+		desc := s.manifest.Layers[i]
+		ids[i] = desc.Digest
+		if s.layers[i].format == formatRaw || s.layers[i].format == formatTar {
+			continue
+		}
+		if said == nil {
+			config, err := s.Config(ctx)
+			if err != nil {
+				return nil, err
+			}
+			said = config.ModelFS.DiffIDs
+		}
+		// Extras come last, so the layers that are left have their old places.
+		if len(said) == len(s.whole.Layers) && layout.CheckDigest(said[i]) == nil && s.sameLayer(i) {
+			ids[i] = said[i]
+			continue
+		}
+		var err error
+		if ids[i], err = s.hashUnpacked(ctx, i); err != nil {
+			return nil, fmt.Errorf("layer %s: %w", desc.Digest, err)
+		}
+	}
+	return ids, nil
+}
+
+func (s *Source) sameLayer(i int) bool {
+	return s.whole.Layers[i].Digest == s.manifest.Layers[i].Digest
+}
+
+// hashUnpacked reads a compressed layer, verified.
+func (s *Source) hashUnpacked(ctx context.Context, i int) (digest.Digest, error) {
+	blob, err := layout.OpenBlob(ctx, s.fetcher, s.manifest.Layers[i])
+	if err != nil {
+		return "", err
+	}
+	defer blob.Close()
+	plain, err := layout.Decompress(s.layers[i].format.compression(), blob)
+	if err != nil {
+		return "", err
+	}
+	defer plain.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, plain); err != nil {
+		return "", err
+	}
+	return digest.NewDigest(digest.SHA256, sum), nil
+}
+
+// rebuild plans new tar layers.
+func (p *ImagePlan) rebuild(src *Source, b *builder) error {
+	plan, err := b.plan()
+	if err == nil {
+		plan, err = b.planImage(plan)
+	}
+	if err != nil {
+		return err
+	}
+	lists := memberLists(src.Manifest(), plan)
+	for i := range plan {
+		tar, err := newBundle(src, &plan[i])
+		if err != nil {
+			return err
+		}
+		l := layout.Layer{Name: plan[i].name, Open: tar.Open}
+		l.Annotations = map[string]string{AnnotationMembers: lists[i]}
+		var d bundleDigest
+		if !tar.known(p.cache, &d) {
+			d = bundleDigest{}
+		}
+		l.Digest, l.Size = d.Digest, tar.tar.Size()
+		p.layers = append(p.layers, imageLayer(l, formatTar))
+		p.spec.diffIDs = append(p.spec.diffIDs, d.DiffID)
+		p.keys = append(p.keys, tar.key)
+	}
+	return nil
+}
+
+// Layers returns the image's layers in their order. Of those without a digest
+// the size is known. The slice is the caller's.
+func (p *ImagePlan) Layers() []layout.Layer { return slices.Clone(p.layers) }
+
+// Learn takes the digest of a layer that was read to its end.
+func (p *ImagePlan) Learn(i int, d digest.Digest) {
+	p.layers[i].Digest, p.spec.diffIDs[i] = d, d
+	p.cache.put(p.keys[i], bundleDigest{Digest: d, Size: p.layers[i].Size, DiffID: d})
+}
+
+// Artifact makes the image. Layers whose digest nobody has learnt are an error
+// wrapping layout.ErrFormat.
+func (p *ImagePlan) Artifact() (*layout.Artifact, error) {
+	spec := p.spec
+	spec.layers, spec.config = p.layers, imageConfig(p.info, p.when, p.spec.diffIDs)
+	return spec.build()
+}
