@@ -49,7 +49,7 @@ func (t *Tensor) Read(r io.ReaderAt) (io.Reader, error) {
 		}
 		return &swapper{r: in, size: swap}, nil
 	}
-	return newGatherer(t, r, d.size, swap), nil
+	return newGatherer(t, r, d.size, swap, blockBytes), nil
 }
 
 type eof struct{}
@@ -131,19 +131,20 @@ type gatherer struct {
 	out   []byte // the rest of buf
 }
 
-func newGatherer(t *Tensor, r io.ReaderAt, size, swap int64) *gatherer {
+// newGatherer returns a gatherer with blocks of about so many bytes.
+func newGatherer(t *Tensor, r io.ReaderAt, size, swap, block int64) *gatherer {
 	off, n := t.Span()
 	g := &gatherer{t: t, size: size, swap: swap, w: &window{r: r, base: off, end: n}}
 	axes := merged(t)
 	plain, i := int64(1), len(axes)
-	for i > 1 && axes[i-1].n <= blockBytes/(plain*size) {
+	for i > 1 && axes[i-1].n <= block/(plain*size) {
 		i--
 		axes[i].out = plain
 		plain *= axes[i].n
 	}
 	g.outer, g.split, g.inner, g.plain = axes[:i-1], axes[i-1], axes[i:], plain
 	g.split.out = plain
-	g.rows = min(g.split.n, max(1, blockBytes/(plain*size)))
+	g.rows = min(g.split.n, max(1, block/(plain*size)))
 	g.at = make([]int64, len(g.outer))
 	return g
 }

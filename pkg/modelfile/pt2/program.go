@@ -16,10 +16,9 @@ type program struct {
 	torch        string
 	major, minor int64
 
-	args    [2][]argument // of the graph: inputs, outputs
-	specs   [2][]spec     // of the signature: inputs, outputs
-	values  map[string]*meta
-	symbols map[string]string // sym_int_values and the like: name → kind
+	args   [2][]argument // of the graph: inputs, outputs
+	specs  [2][]spec     // of the signature: inputs, outputs
+	values map[string]*meta
 }
 
 // argument is a graph's or a signature's reference to a value.

@@ -1,0 +1,56 @@
+package modeltest_test
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/carton-oci/carton-oci/internal/modeltest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
+)
+
+// TestTorchsHabits: what torch itself wrote begins with the same bytes. Its first
+// record is stored, as all of a PT2 archive are; its end records have the same
+// form.
+func TestTorchsHabits(t *testing.T) {
+	real, err := os.ReadFile(testenv.Fixture(t, "carton/test_model.pt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := modeltest.Records(t, real)
+	ours := modeltest.TorchZip("test_model", "little", modeltest.Record{Name: "data.pkl", Data: records[0].Data})
+	n := 64 + len(records[0].Data) + 16 // header, data, descriptor
+	if !bytes.Equal(real[:n], ours[:n]) {
+		t.Errorf("got  %q\nwant %q", ours[:n], real[:n])
+	}
+	entry := func(b []byte) []byte { return b[bytes.Index(b, []byte("PK\x01\x02")):][:46+len("test_model/data.pkl")] }
+	if got, want := entry(ours), entry(real); !bytes.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	const ends = 56 + 20 + 22
+	got, want := ours[len(ours)-ends:], real[len(real)-ends:]
+	for _, fixed := range [][2]int{{0, 24}, {56, 64}, {72, 84}, {96, 98}} { // between counts, sizes and offsets
+		if !bytes.Equal(got[fixed[0]:fixed[1]], want[fixed[0]:fixed[1]]) {
+			t.Errorf("end records differ: got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestTorchZipIsAZip: other readers find every record, and data are aligned.
+func TestTorchZipIsAZip(t *testing.T) {
+	b := modeltest.TorchZip("m", "big",
+		modeltest.Record{Name: "a", Data: []byte("some bytes")},
+		modeltest.Record{Name: "folder/empty"},
+		modeltest.Record{Name: "b", Data: bytes.Repeat([]byte{7}, 1000)})
+	records := modeltest.Records(t, b) // checks every CRC
+	names := ""
+	for _, r := range records {
+		names += r.Name + " "
+		if i := bytes.Index(b, r.Data); len(r.Data) > 9 && i%64 != 0 {
+			t.Errorf("%s begins at %d", r.Name, i)
+		}
+	}
+	if want := "m/a m/folder/empty m/b m/.data/version m/byteorder m/.data/serialization_id "; names != want {
+		t.Errorf("got %s, want %s", names, want)
+	}
+}
