@@ -4,11 +4,38 @@
 // # Rules that this package keeps
 //
 // Uploads climb one ladder: HEAD, mount, PUT with a body that can be opened again
-// at any offset; after a failure the session's status and the tail; then a new
-// session. Every byte is hashed as it leaves, and the last are withheld until
-// the digest is right: a wrong blob is never completed. Downloads ask for ranges,
-// check what they were given, and continue where they broke off; each request
-// goes to the registry itself, for what it redirects to may expire.
+// at any offset; after a failure the session's status and the tail; chunks, where
+// they are asked for, or a blob is refused in one piece (413), or its connection
+// is reset time after time before anything arrives; one piece again, where chunks
+// are refused; then a new session. The newest Location counts. A chunk is never a
+// single byte, nor shorter than OCI-Chunk-Min-Length, and is streamed. What the
+// Range of a session says is believed where it can be: an end that is off by one
+// is forgiven, one that does not move is not asked for again, and the digest has
+// the last word.
+//
+// Every byte is hashed as it leaves, and the last are withheld until the digest is
+// right: a wrong blob is never completed. What goes on in the middle is read and
+// hashed from the last place where the state of the hash is known, in another
+// process from the beginning; it is not sent again.
+//
+// With [Options] StateDir uploads of 4 MiB and more survive their process. One
+// file an upload, mode 0600 in a folder of mode 0700, named by a hash of registry,
+// repository and digest, says where the session is: no credentials, nothing that
+// is believed without asking the registry, and nothing that leads to another host.
+// It is written when a session begins and when its address changes; it is locked
+// while an upload goes on, and whoever finds it locked sends through a session of
+// its own. It stays when the network, the process or the login ends an upload,
+// and goes when the blob is complete, the source is wrong, the registry knows the
+// session no more, or after a week.
+//
+// What hosted registries are known for is one table, with its sources
+// (hosts.go). Sizes and counts are held against it before a byte is sent
+// ([Repository.CheckArtifact]); where the time of an upload is limited, the rate so
+// far is too, once there was enough of it to judge.
+//
+// Downloads ask for ranges, check what they were given, and continue where they
+// broke off; each request goes to the registry itself, for what it redirects to
+// may expire.
 //
 // Credentials go to the host they belong to. oras-go's auth client handles
 // challenges and tokens: it drops credentials as soon as a redirect leaves the
@@ -22,8 +49,9 @@
 //
 // What may pass is retried: broken connections, stalls, 408, 429 and 5xx, with
 // Retry-After honoured up to a limit ([Policy]). 400, 401, 403, 404 and wrong
-// digests are not, and no host that never answered. What a source of bytes fails
-// with is its caller's to try again.
+// digests are not, and no host that never answered. A server that takes or gives
+// nothing for too long loses the one request. What a source of bytes fails with
+// is its caller's to try again.
 //
 // A host that is not loopback is reached over TLS, or fails. A loopback host is
 // asked once, without credentials, whether it speaks TLS.
