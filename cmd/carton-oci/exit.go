@@ -48,6 +48,10 @@ func exitCode(err error) int {
 	if err == nil {
 		return exitOK
 	}
+	var coded *codedError
+	if errors.As(err, &coded) {
+		return coded.code
+	}
 	for _, k := range kinds {
 		for _, target := range k.errs {
 			if errors.Is(err, target) {
@@ -57,6 +61,20 @@ func exitCode(err error) int {
 	}
 	return exitFailed
 }
+
+// codedError is an error with an exit code of its own.
+type codedError struct {
+	error
+	code int
+}
+
+func (e *codedError) Unwrap() error { return e.error }
+
+// withCode makes err end the program with this exit code.
+func withCode(code int, err error) error { return &codedError{err, code} }
+
+// errSilent is an error of which there is nothing to print.
+var errSilent = errors.New("nothing more to say")
 
 // errUsage is wrapped by every error that is about the command line itself.
 var errUsage = errors.New("wrong usage")

@@ -46,6 +46,8 @@ func TestExitCodes(t *testing.T) {
 		{httprange.ErrNotAllowed, 5},
 		{fs.ErrPermission, 5},
 		{context.Canceled, 130},
+		{withCode(2, errors.New("anything")), 2},
+		{errDifferent, 1},
 
 		// Of two kinds the one that says more about the content counts.
 		{errors.Join(fs.ErrNotExist, carton.ErrFormat), 3},

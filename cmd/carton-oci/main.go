@@ -34,7 +34,9 @@ func run(args []string) int {
 		out.error(errInterrupted)
 		return exitInterrupted
 	}
-	out.error(err)
+	if !errors.Is(err, errSilent) {
+		out.error(err)
+	}
 	return exitCode(err)
 }
 

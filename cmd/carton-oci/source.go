@@ -23,8 +23,13 @@ func (s *session) openArg(c *cli.Context, more ...string) (*source, error) {
 	if err := wantArgs(c, append([]string{"SOURCE"}, more...)...); err != nil {
 		return nil, err
 	}
+	return s.open(c, c.Args().Get(0))
+}
+
+// open opens the carton that an argument names.
+func (s *session) open(c *cli.Context, arg string) (*source, error) {
 	out := &source{verb: c.Command.Name}
-	loc, err := cartonoci.ParseLocation(c.Args().Get(0))
+	loc, err := cartonoci.ParseLocation(arg)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", out.verb, err)
 	}
@@ -32,7 +37,7 @@ func (s *session) openArg(c *cli.Context, more ...string) (*source, error) {
 	if err := s.logInAs(c, loc); err != nil {
 		return nil, err
 	}
-	if out.Source, err = cartonoci.OpenSource(c.Context, c.Args().Get(0), s.opts); err != nil {
+	if out.Source, err = cartonoci.OpenSource(c.Context, arg, s.opts); err != nil {
 		return nil, out.fail(err)
 	}
 	if a, ok := out.Source.(*convert.Source); ok {

@@ -172,18 +172,6 @@ func TestASourceThatFailsAtAHeader(t *testing.T) {
 	}
 }
 
-func TestParamSize(t *testing.T) {
-	for n, want := range map[int64]string{
-		0: "0", 1: "1", 999: "999", 1000: "1K", 1049: "1K", 1050: "1.1K", 376_940: "376.9K", 999_949: "999.9K", 999_950: "1M",
-		1_500_000: "1.5M", 8_030_261_248: "8B", 999_949_999_999: "999.9B", 999_950_000_000: "1T", 1_000_000_000_000_000: "1000T",
-		9_223_372_036_854_775_807: "9223372T",
-	} {
-		if got := paramSize(n); got != want {
-			t.Errorf("%d: got %s, want %s", n, got, want)
-		}
-	}
-}
-
 func TestConfigsFollowTheSchema(t *testing.T) {
 	schema, err := jsonschema.NewCompiler().Compile(testenv.Fixture(t, "modelpack/config-schema.json"))
 	if err != nil {

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/inspect"
+	"github.com/urfave/cli/v2"
+)
+
+func diffCommand(out *printer) *cli.Command {
+	run := command(out, runDiff)
+	return &cli.Command{
+		Name:      "diff",
+		Usage:     "say in what two cartons differ",
+		ArgsUsage: "SOURCE SOURCE",
+		Description: `Compares MANIFESTs, carton.toml field by field, and of safetensors files and PT2
+archives that changed the tensors: by headers alone, so that "other bytes" may
+mean one number or all of them. LINKS is not compared: it says where a carton
+is, not what it is. With -q nothing is printed.
+
+Exit code 0 says that the model hashes are the same, 1 that they are not. Errors
+are 2 and up: what fails with 1 elsewhere fails with 2 here.`,
+		Flags: flags(nil, sourceFlags()),
+		Action: func(c *cli.Context) error {
+			err := run(c)
+			if err != nil && !errors.Is(err, errDifferent) && exitCode(err) == exitFailed {
+				return withCode(exitUsage, err)
+			}
+			return err
+		},
+	}
+}
+
+// errDifferent ends a diff of cartons that differ. It is not printed.
+var errDifferent = withCode(exitFailed, errSilent)
+
+// difference is what `diff --format json` prints.
+type difference struct {
+	A        side          `json:"a"`
+	B        side          `json:"b"`
+	Same     bool          `json:"same"`
+	Fields   []fieldItem   `json:"fields"` // of carton.toml
+	Added    []member      `json:"added"`
+	Removed  []member      `json:"removed"`
+	Renamed  []renamedItem `json:"renamed"`
+	Changed  []changedItem `json:"changed"`
+	Manifest string        `json:"manifest,omitempty"` // "other bytes" where only they differ
+	Notes    []noteItem    `json:"notes,omitempty"`    // what could not be compared
+}
+
+type side struct {
+	Reference string `json:"reference"`
+	Digest    string `json:"digest,omitempty"` // of the image manifest, where it is an artifact
+	ModelHash string `json:"modelHash"`
+}
+
+type fieldItem struct {
+	Field string `json:"field"`
+	A     string `json:"a"` // as TOML writes it; "" where it is missing
+	B     string `json:"b"`
+}
+
+type renamedItem struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+type changedItem struct {
+	Path string `json:"path"`
+	A    member `json:"a"`
+	B    member `json:"b"`
+	// SameLayout says that both headers were read and have the same tensors.
+	SameLayout bool         `json:"sameLayout"`
+	Tensors    []tensorDiff `json:"tensors"`
+}
+
+type tensorDiff struct {
+	Change string      `json:"change"` // added, removed, reshaped, retyped
+	A      *tensorItem `json:"a,omitempty"`
+	B      *tensorItem `json:"b,omitempty"`
+}
+
+func runDiff(c *cli.Context, s *session) error {
+	if err := wantArgs(c, "SOURCE", "SOURCE"); err != nil {
+		return err
+	}
+	a, err := s.open(c, c.Args().Get(0))
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	b, err := s.open(c, c.Args().Get(1))
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	d, err := inspect.Diff(c.Context, a, b, inspect.Options{Concurrency: s.opts.Concurrency})
+	if err != nil {
+		return fmt.Errorf("diff %s %s: %w", a.name, b.name, err)
+	}
+	switch {
+	case s.json:
+		s.object(differenceOf(a, b, d))
+	case !s.quiet:
+		s.printDifference(d)
+	}
+	if !d.Same {
+		return errDifferent
+	}
+	return nil
+}
+
+func differenceOf(a, b *source, d *inspect.Difference) difference {
+	sideOf := func(s *source) side { return side{s.name, s.digest, s.Manifest().ModelHash()} }
+	out := difference{
+		A: sideOf(a), B: sideOf(b), Same: d.Same,
+		Fields: []fieldItem{}, Added: []member{}, Removed: []member{}, Renamed: []renamedItem{}, Changed: []changedItem{},
+		Notes: noteItems(d.Notes),
+	}
+	for _, f := range d.Info {
+		out.Fields = append(out.Fields, fieldItem(f))
+	}
+	for _, m := range d.Added {
+		out.Added = append(out.Added, memberOf(m))
+	}
+	for _, m := range d.Removed {
+		out.Removed = append(out.Removed, memberOf(m))
+	}
+	for _, r := range d.Renamed {
+		out.Renamed = append(out.Renamed, renamedItem(r))
+	}
+	for _, c := range d.Changed {
+		item := changedItem{
+			Path: c.A.Path, A: memberOf(c.A), B: memberOf(c.B),
+			SameLayout: c.Compared && len(c.Tensors) == 0, Tensors: []tensorDiff{},
+		}
+		for _, t := range c.Tensors {
+			change := tensorDiff{Change: string(t.Kind)}
+			if t.A != nil {
+				x := tensorItemOf(t.A)
+				change.A = &x
+			}
+			if t.B != nil {
+				x := tensorItemOf(t.B)
+				change.B = &x
+			}
+			item.Tensors = append(item.Tensors, change)
+		}
+		out.Changed = append(out.Changed, item)
+	}
+	if onlyManifest(d) {
+		out.Manifest = otherBytes
+	}
+	return out
+}
+
+const otherBytes = "other bytes"
+
+// onlyManifest reports whether nothing but the bytes of MANIFEST differs: its
+// order, its line ends.
+func onlyManifest(d *inspect.Difference) bool {
+	return !d.Same && len(d.Added)+len(d.Removed)+len(d.Renamed)+len(d.Changed) == 0
+}
+
+// printDifference prints a line a thing, and below a member the tensors that
+// differ.
+func (s *session) printDifference(d *inspect.Difference) {
+	for _, m := range d.Removed {
+		s.linef("removed  %s (%s)", shownPath(m), humanSize(m.Size))
+	}
+	for _, m := range d.Added {
+		s.linef("added    %s (%s)", shownPath(m), humanSize(m.Size))
+	}
+	for _, r := range d.Renamed {
+		s.linef("renamed  %s -> %s", r.From, r.To)
+	}
+	for _, c := range d.Changed {
+		s.printChange(c, d)
+	}
+	if onlyManifest(d) {
+		s.linef("changed  %s: the same members, %s", carton.ManifestName, otherBytes)
+	}
+	s.warnOf(d.Notes)
+}
+
+func (s *session) printChange(c inspect.Change, d *inspect.Difference) {
+	sizes := fmt.Sprintf(" (%s -> %s)", humanSize(c.A.Size), humanSize(c.B.Size))
+	if c.A.Size == c.B.Size {
+		sizes = fmt.Sprintf(" (%s)", humanSize(c.A.Size))
+	}
+	switch {
+	case c.A.Target != c.B.Target:
+		s.linef("changed  %s, was %s", shownPath(c.B), shownPath(c.A))
+	case c.A.Path == carton.InfoName && len(d.Info) > 0:
+		s.linef("changed  %s", c.A.Path)
+		rows := [][]string{}
+		for _, f := range d.Info {
+			rows = append(rows, []string{"  " + f.Field, orMissing(f.A) + " -> " + orMissing(f.B)})
+		}
+		s.table(rows)
+	case c.A.Path == carton.InfoName && !noted(d, c.A.Path):
+		s.linef("changed  %s: the same fields, %s", c.A.Path, otherBytes)
+	case c.Compared && len(c.Tensors) == 0:
+		s.linef("changed  %s%s: same layout, %s", c.A.Path, sizes, otherBytes)
+	default:
+		s.linef("changed  %s%s", c.A.Path, sizes)
+		s.printTensorChanges(c.Tensors)
+	}
+}
+
+// noted reports whether a member could not be compared.
+func noted(d *inspect.Difference, path string) bool {
+	return slices.ContainsFunc(d.Notes, func(n inspect.Note) bool { return n.Member == path })
+}
+
+func (s *session) printTensorChanges(changes []inspect.TensorChange) {
+	var rows [][]string
+	for _, t := range changes {
+		x := t.A
+		if x == nil {
+			x = t.B
+		}
+		what := shownType(x.DType) + " " + shownShape(x.Shape)
+		if t.A != nil && t.B != nil {
+			what += " -> " + shownType(t.B.DType) + " " + shownShape(t.B.Shape)
+		}
+		name := x.Name
+		if x.Model != "" {
+			name += " (" + x.Model + ")"
+		}
+		rows = append(rows, []string{"  " + string(t.Kind), name, what})
+	}
+	if len(rows) > 0 {
+		s.table(rows)
+	}
+}
+
+func orMissing(value string) string {
+	if value == "" {
+		return "missing"
+	}
+	return value
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/internal/npy"
+	"github.com/carton-oci/carton-oci/internal/place"
+	"github.com/carton-oci/carton-oci/pkg/inspect"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
+	"github.com/urfave/cli/v2"
+)
+
+// fetched is what `tensors NAME -o FILE --format json` prints.
+type fetched struct {
+	Reference string `json:"reference"`
+	Digest    string `json:"digest,omitempty"` // of the image manifest, where it is an artifact
+	ModelHash string `json:"modelHash"`
+	tensorItem
+	Path string `json:"path"` // of the file that was written
+	// Verified says that all of the member was read and had its hash. Else only a
+	// range was read, which nothing can be held against.
+	Verified bool `json:"verified"`
+}
+
+// fetchTensor is `tensors SOURCE NAME -o FILE`.
+func (s *session) fetchTensor(c *cli.Context) error {
+	file := c.String("output")
+	form, err := tensorFormOf(file)
+	if err != nil {
+		return err
+	}
+	src, err := s.openArg(c, "NAME")
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	name := c.Args().Get(1)
+	t, notes, err := inspect.Find(c.Context, src, name, s.inspectOptions(c))
+	if err != nil {
+		s.warnOf(notes)
+		return src.fail(adviseNoTensor(err, src.name))
+	}
+	verified, err := writeTensor(c.Context, src, t, form, file, place.Options{Replace: c.Bool("force")})
+	if err != nil {
+		return src.fail(err)
+	}
+	s.printFetched(src, t, file, verified)
+	return nil
+}
+
+// adviseNoTensor says how to see which tensors there are, where there is none of
+// the name.
+func adviseNoTensor(err error, name string) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return withHint(err, "carton-oci tensors %s lists what there is", name)
+	}
+	return err
+}
+
+// tensorForm is a sort of file for one tensor.
+type tensorForm struct {
+	// check says why the file can't hold the tensor.
+	check func(t *inspect.Tensor) error
+	write func(w io.Writer, t *inspect.Tensor, elements io.Reader) error
+}
+
+// tensorFormOf chooses by the file's name.
+func tensorFormOf(file string) (tensorForm, error) {
+	switch strings.ToLower(filepath.Ext(file)) {
+	case ".npy":
+		return tensorForm{checkNpy, writeNpy}, nil
+	case ".safetensors":
+		return tensorForm{checkSafetensors, writeSafetensors}, nil
+	}
+	return tensorForm{}, usagef("tensors", "--output: got %s, want a name that ends in .npy or .safetensors", quoted(file))
+}
+
+func checkNpy(t *inspect.Tensor) error {
+	if npy.Writes(t.DType) {
+		return nil
+	}
+	err := fmt.Errorf("tensor %s: numpy has no type %s", t.Name, shownType(t.DType))
+	if safetensors.DType(t.DType).Bits() != 0 {
+		err = withHint(err, "safetensors has it: -o FILE.safetensors")
+	}
+	return err
+}
+
+func writeNpy(w io.Writer, t *inspect.Tensor, elements io.Reader) error {
+	if err := npy.WriteHeader(w, t.DType, t.Shape); err != nil {
+		return err
+	}
+	_, err := io.Copy(w, elements)
+	return err
+}
+
+func checkSafetensors(t *inspect.Tensor) error {
+	if safetensors.DType(t.DType).Bits() != 0 {
+		return nil
+	}
+	err := fmt.Errorf("tensor %s: safetensors has no type %s", t.Name, shownType(t.DType))
+	if npy.Writes(t.DType) {
+		err = withHint(err, "numpy has it: -o FILE.npy")
+	}
+	return err
+}
+
+func writeSafetensors(w io.Writer, t *inspect.Tensor, elements io.Reader) error {
+	header, err := json.Marshal(map[string]any{t.Name: map[string]any{
+		"dtype": t.DType, "shape": t.Shape, "data_offsets": [2]int64{0, t.Bytes},
+	}})
+	if err != nil {
+		return err
+	}
+	header = append(header, strings.Repeat(" ", (8-len(header)%8)%8)...)
+	if _, err := w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)); err != nil {
+		return err
+	}
+	_, err = io.Copy(w, elements)
+	return err
+}
+
+// writeTensor puts the tensor's file in its place, whole or not at all.
+func writeTensor(
+	ctx context.Context, src *source, t *inspect.Tensor, form tensorForm, file string, opts place.Options,
+) (verified bool, err error) {
+	out, err := place.Create(file, opts)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, out.Discard()) }()
+	r, verified, err := inspect.Open(ctx, src, t)
+	if err != nil {
+		return false, err
+	}
+	if err := form.check(t); err != nil { // strings and such have errors of their own
+		return false, errors.Join(err, r.Close())
+	}
+	buffered := bufio.NewWriterSize(io.NewOffsetWriter(out, 0), 1<<20)
+	err = form.write(buffered, t, &exactElements{r: r, left: t.Bytes})
+	if err = errors.Join(err, r.Close()); err != nil {
+		return false, err
+	}
+	if err := buffered.Flush(); err != nil {
+		return false, err
+	}
+	return verified, out.Commit()
+}
+
+// exactElements refuses a reader that gives more or fewer bytes than a tensor
+// has.
+type exactElements struct {
+	r    io.Reader
+	left int64
+}
+
+func (e *exactElements) Read(p []byte) (int, error) {
+	n, err := e.r.Read(p)
+	if e.left -= int64(n); e.left < 0 || e.left > 0 && errors.Is(err, io.EOF) {
+		return n, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func (s *session) printFetched(src *source, t *inspect.Tensor, file string, verified bool) {
+	if s.json {
+		s.object(fetched{
+			Reference: src.name, Digest: src.digest, ModelHash: src.Manifest().ModelHash(),
+			tensorItem: tensorItemOf(t), Path: file, Verified: verified,
+		})
+		return
+	}
+	if s.quiet {
+		s.linef("%s", file)
+	} else {
+		s.fields(
+			[2]string{"tensor", t.Name},
+			[2]string{"type", t.DType},
+			[2]string{"shape", shownShape(t.Shape)},
+			[2]string{"size", humanSize(t.Bytes)},
+			[2]string{"member", t.Member},
+			[2]string{"model", t.Model},
+			[2]string{"path", file},
+		)
+	}
+	if !verified {
+		s.warnf("unverified: only ranges of %s were read, which can't be held against its hash", t.Member)
+	}
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/pkg/inspect"
+	"github.com/urfave/cli/v2"
+)
+
+func tensorsCommand(out *printer) *cli.Command {
+	return &cli.Command{
+		Name:      "tensors",
+		Usage:     "list a model's tensors, or fetch one of them",
+		ArgsUsage: "SOURCE [GLOB | NAME -o FILE]",
+		Description: `Lists name, type, shape and size of every tensor in safetensors files, PT2
+archives and tensor_data. Only headers are read. GLOB chooses by name; in it *
+stands for anything, dots and slashes too.
+
+With -o it fetches the elements of one tensor, by range where that is possible:
+nothing else of the file is downloaded. A range can't be checked against the
+model hash, and is called unverified. Where all of the file had to be read it was
+checked. FILE ends in
+  .npy           for numpy, which has no BF16 and no F8
+  .safetensors   for any type of that format
+
+A name in several files, or in several models of an archive, needs --member or
+--model. Names in weights go before those in tensor_data.`,
+		Flags: flags([]cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "fetch the tensor NAME into `FILE`, .npy or .safetensors"},
+			&cli.StringFlag{Name: "member", Usage: "look only into the file at `PATH` in the carton"},
+			&cli.StringFlag{Name: "model", Usage: "look only at the model `NAME` of PT2 archives"},
+			&cli.BoolFlag{Name: "force", Usage: "replace what is there"},
+		}, sourceFlags()),
+		Action: command(out, runTensors),
+	}
+}
+
+// tensorListing is what `tensors --format json` prints.
+type tensorListing struct {
+	Reference string       `json:"reference"`
+	Digest    string       `json:"digest,omitempty"` // of the image manifest, where it is an artifact
+	ModelHash string       `json:"modelHash"`
+	Tensors   []tensorItem `json:"tensors"`
+	Notes     []noteItem   `json:"notes,omitempty"` // what could not be listed, or does not agree
+}
+
+type tensorItem struct {
+	Name   string  `json:"name"`
+	DType  string  `json:"dtype"` // as safetensors names it; "" where it is not known
+	Shape  []int64 `json:"shape"` // null of a nested tensor
+	Bytes  *int64  `json:"bytes"` // of the elements; null where it is not known
+	Member string  `json:"member"`
+	Model  string  `json:"model,omitempty"` // of a PT2 archive
+	// Inner are the tensors that a nested one is made of.
+	Inner []string `json:"inner,omitempty"`
+}
+
+type noteItem struct {
+	Member string `json:"member"`
+	Text   string `json:"text"`
+}
+
+func tensorItemOf(t *inspect.Tensor) tensorItem {
+	out := tensorItem{Name: t.Name, DType: t.DType, Shape: t.Shape, Member: t.Member, Model: t.Model, Inner: t.Inner}
+	if t.Bytes >= 0 {
+		out.Bytes = &t.Bytes
+	}
+	return out
+}
+
+func noteItems(notes []inspect.Note) []noteItem {
+	out := []noteItem{}
+	for _, n := range notes {
+		out = append(out, noteItem{n.Member, n.Text})
+	}
+	return out
+}
+
+func runTensors(c *cli.Context, s *session) error {
+	if err := notEmpty(c, "output", "member", "model"); err != nil {
+		return err
+	}
+	if c.IsSet("output") {
+		return s.fetchTensor(c)
+	}
+	if err := onlyWith(c, "output", "force"); err != nil {
+		return err
+	}
+	glob := "*"
+	var names []string
+	if c.NArg() > 1 {
+		glob, names = c.Args().Get(1), []string{"GLOB"}
+	}
+	if _, err := path.Match(glob, ""); err != nil {
+		return usagef("tensors", "%s: %v", quoted(glob), err)
+	}
+	src, err := s.openArg(c, names...)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	tensors, notes, err := inspect.Tensors(c.Context, src, s.inspectOptions(c))
+	if err != nil {
+		return src.fail(err)
+	}
+	chosen := tensors[:0]
+	for _, t := range tensors {
+		// A name may hold characters that mean something in a pattern.
+		if ok, _ := inspect.Match(glob, t.Name); ok || t.Name == glob {
+			chosen = append(chosen, t)
+		}
+	}
+	if err := s.printTensorList(src, chosen, notes); err != nil {
+		return err
+	}
+	if len(chosen) == 0 && glob != "*" {
+		return src.fail(fmt.Errorf("no tensor matches %s: %w", quoted(glob), fs.ErrNotExist))
+	}
+	return nil
+}
+
+// inspectOptions reads --member, --model and --concurrency.
+func (s *session) inspectOptions(c *cli.Context) inspect.Options {
+	return inspect.Options{Member: c.String("member"), Model: c.String("model"), Concurrency: s.opts.Concurrency}
+}
+
+func (s *session) printTensorList(src *source, tensors []inspect.Tensor, notes []inspect.Note) error {
+	if s.json {
+		l := tensorListing{
+			Reference: src.name, Digest: src.digest, ModelHash: src.Manifest().ModelHash(),
+			Tensors: []tensorItem{}, Notes: noteItems(notes),
+		}
+		for i := range tensors {
+			l.Tensors = append(l.Tensors, tensorItemOf(&tensors[i]))
+		}
+		s.object(l)
+		return nil
+	}
+	s.warnOf(notes)
+	if s.quiet {
+		for _, t := range tensors {
+			s.linef("%s", t.Name)
+		}
+		return nil
+	}
+	models := severalModels(tensors)
+	rows := [][]string{{"NAME", "TYPE", "SHAPE", "SIZE", "MEMBER"}}
+	for _, t := range tensors {
+		member := t.Member
+		if models[t.Member] {
+			member += " (" + t.Model + ")"
+		}
+		rows = append(rows, []string{t.Name, shownType(t.DType), shownShape(t.Shape), humanSize(t.Bytes), member})
+	}
+	if len(rows) > 1 {
+		s.table(rows)
+	}
+	return nil
+}
+
+// warnOf warns of what could not be listed.
+func (s *session) warnOf(notes []inspect.Note) {
+	for _, n := range notes {
+		s.warnf("%s: %s", n.Member, n.Text)
+	}
+}
+
+// severalModels returns the members whose tensors are of more than one model.
+func severalModels(tensors []inspect.Tensor) map[string]bool {
+	first, several := map[string]string{}, map[string]bool{}
+	for _, t := range tensors {
+		if model, ok := first[t.Member]; ok && model != t.Model {
+			several[t.Member] = true
+		}
+		first[t.Member] = t.Model
+	}
+	return several
+}
+
+func shownType(dtype string) string {
+	if dtype == "" {
+		return "?"
+	}
+	return dtype
+}
+
+// shownShape writes a shape as carton.toml does; that of a nested tensor is
+// empty.
+func shownShape(shape []int64) string {
+	if shape == nil {
+		return ""
+	}
+	parts := make([]string, len(shape))
+	for i, n := range shape {
+		parts[i] = strconv.FormatInt(n, 10)
+	}
+	return fmt.Sprintf("[%s]", strings.Join(parts, ", "))
+}
