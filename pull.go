@@ -24,7 +24,8 @@ type PullResult struct {
 	ModelHash string `json:"modelHash"`
 	// Path is the file or folder that is there now.
 	Path string `json:"path"`
-	// BytesDownloaded counts the bytes of blobs and links that were received.
+	// BytesDownloaded counts the bytes of blobs and links that were received in
+	// this run.
 	BytesDownloaded int64 `json:"bytesDownloaded"`
 	// BytesResumed counts the bytes of an earlier pull that were used again.
 	BytesResumed int64 `json:"bytesResumed"`
@@ -43,6 +44,9 @@ type PullResult struct {
 // Pull makes a carton of what ref names: an artifact, or any other location that
 // [ParseLocation] reads, such as a thin carton that is to become whole. What it
 // writes was checked against the model hash, every byte.
+//
+// A pull that was broken off leaves what has arrived beside the output, and the
+// same call goes on with it; the error's hints say so.
 //
 // An output that exists is not replaced without Force: where it is the same
 // model it is verified and the result says AlreadyHere, else the error wraps
@@ -109,6 +113,7 @@ func pull(ctx context.Context, loc Location, opts PullOptions) (*PullResult, err
 		err = carton.Extract(ctx, opts.Unpack, src.Source, carton.ExtractOptions{
 			Replace: opts.Force, Include: opts.Include, Exclude: opts.Exclude, Folder: opts.Folder,
 			Concurrency: opts.Concurrency, Progress: opts.Progress,
+			Resumed: func(n int64) { result.BytesResumed = n },
 		})
 	} else {
 		err = writeCarton(ctx, src, opts, result)
@@ -144,7 +149,10 @@ func whyNoLink(ctx context.Context, src *opened, err error) error {
 
 // writeCarton writes the file that opts ask for.
 func writeCarton(ctx context.Context, src *opened, opts PullOptions, result *PullResult) error {
-	o := carton.AssembleOptions{Replace: opts.Force, Concurrency: opts.Concurrency, Progress: opts.Progress}
+	o := carton.AssembleOptions{
+		Replace: opts.Force, Concurrency: opts.Concurrency, Progress: opts.Progress,
+		Resumed: func(n int64) { result.BytesResumed = n },
+	}
 	if opts.Thin {
 		var err error
 		if o.Thin, err = thinLinks(ctx, src, opts.LinkBase); err != nil {

@@ -80,8 +80,17 @@ func (w *webCarton) Close() error { return errors.Join(w.Reader.Close(), w.r.Clo
 
 // countedAt counts what is read.
 type countedAt struct {
-	io.ReaderAt
+	*httprange.ReaderAt
 	client *client
+}
+
+// OpenRange opens a long range as one stream, past what ReadAt holds.
+func (c *countedAt) OpenRange(ctx context.Context, off, n int64) (io.ReadCloser, error) {
+	r, err := c.ReaderAt.OpenRange(ctx, off, n)
+	if err != nil {
+		return nil, err
+	}
+	return &counted{r, &c.client.received}, nil
 }
 
 func (c *countedAt) ReadAt(p []byte, off int64) (int, error) {

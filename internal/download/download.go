@@ -134,6 +134,9 @@ func NewBudget(n int) *Budget {
 	return &Budget{make(chan struct{}, cmp.Or(max(n, 0), DefaultConcurrency))}
 }
 
+// Connections returns how many there are.
+func (b *Budget) Connections() int { return cap(b.tokens) }
+
 // take waits for a connection. A nil Budget has any number.
 func (b *Budget) take(ctx context.Context) error {
 	if b == nil {

@@ -178,6 +178,11 @@ func rawLayer(src carton.Source, l *planned, metadata string, layer *layout.Laye
 		layer.Open = func(ctx context.Context, off int64) (io.ReadCloser, error) {
 			return openFrom(ctx, src, m.Path, off)
 		}
+		if m.Ranged {
+			layer.OpenRange = func(ctx context.Context, off, n int64) (io.ReadCloser, error) {
+				return src.OpenRange(ctx, m.Path, off, n)
+			}
+		}
 		if m.Target != "" {
 			layer.Annotations[AnnotationSymlink] = m.Target
 		}

@@ -145,7 +145,7 @@ func (d *Dir) create(ctx context.Context) error {
 // write puts a file of the folder in its place. give makes its content once
 // nobody else is writing it; a file that exists is replaced or left as it is.
 func (d *Dir) write(ctx context.Context, name string, replace bool, give func() ([]byte, error)) error {
-	f, err := d.acquire(ctx, name, replace)
+	f, err := d.acquire(ctx, name, place.Options{Replace: replace})
 	if f == nil || err != nil {
 		return err
 	}
@@ -162,10 +162,10 @@ func (d *Dir) write(ctx context.Context, name string, replace bool, give func() 
 
 // acquire begins a file of the folder, waiting while another process writes it.
 // It returns nil where the file exists and is not to be replaced.
-func (d *Dir) acquire(ctx context.Context, name string, replace bool) (*place.File, error) {
+func (d *Dir) acquire(ctx context.Context, name string, opts place.Options) (*place.File, error) {
 	const first, last = 5 * time.Millisecond, 250 * time.Millisecond
 	for wait := first; ; wait = min(2*wait, last) {
-		f, err := place.Create(filepath.Join(d.path, name), place.Options{Replace: replace})
+		f, err := place.Create(filepath.Join(d.path, name), opts)
 		if errors.Is(err, place.ErrExist) {
 			return nil, nil //nolint:nilnil // documented
 		}

@@ -10,6 +10,11 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/carton-oci/carton-oci/internal/download"
+	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/place"
+	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -78,6 +83,74 @@ func checkRange(desc ocispec.Descriptor, off, n int64) error {
 // Push implements [Store]. The blob gets its name when it is complete, verified
 // and on the disk. One that is there already, in the right size, is not read.
 func (d *Dir) Push(ctx context.Context, desc ocispec.Descriptor, open Opener, sent func(off int64)) error {
+	return d.pushBlob(ctx, desc, false, func(f *place.File) (download.Result, error) {
+		r, err := open(ctx, 0)
+		if err != nil {
+			return download.Result{}, err
+		}
+		v := NewVerifier(r, desc)
+		defer v.Close()
+		w := &sentWriter{ctx: ctx, w: io.NewOffsetWriter(f, 0), sent: sent}
+		_, err = io.CopyBuffer(w, readerFunc(v.Read), make([]byte, copyBuffer))
+		return download.Result{}, err
+	})
+}
+
+// pushRanges is Push of a layer whose ranges are cheap: many at once, and with
+// what an earlier push has brought, of which it returns the number of bytes.
+func (d *Dir) pushRanges(ctx context.Context, l Layer, budget *download.Budget, watch progress.Func) (resumed int64, err error) {
+	err = d.pushBlob(ctx, l.Descriptor, true, func(f *place.File) (download.Result, error) {
+		job := l.job(f)
+		journal, err := download.OpenJournal(f.Journal(), string(l.Digest), job.Parts)
+		if err == nil && f.Stale() && journal.Empty() {
+			err = f.Truncate(0)
+		}
+		if err == nil {
+			err = f.Truncate(l.Size)
+		}
+		if err != nil {
+			return download.Result{}, place.Explain("write", f.Name(), err)
+		}
+		r, err := download.Run(ctx, job, download.Options{
+			Concurrency: budget.Connections(), Budget: budget, Journal: journal, Progress: watch,
+		})
+		resumed = r.Resumed
+		return r, err
+	})
+	return resumed, err
+}
+
+// job is the download of a layer into a file.
+func (l *Layer) job(f *place.File) download.Job {
+	return download.Job{
+		Parts: []download.Part{{Name: l.label(), Size: l.Size, SHA256: l.Digest.Encoded(), Ranged: true}},
+		Range: func(ctx context.Context, _ int, off, n int64) (io.ReadCloser, error) { return l.OpenRange(ctx, off, n) },
+		Whole: func(ctx context.Context, _ int) (io.ReadCloser, error) {
+			r, err := l.Open(ctx, 0)
+			if err != nil {
+				return nil, err
+			}
+			return NewVerifier(r, l.Descriptor), nil
+		},
+		Create: func(int) (download.File, error) { return unclosed{f}, nil },
+		Done:   func(int, download.File, int64, uint32) error { return nil },
+		Wrong: func(_ int, msg string) error {
+			return errorf(ErrDigest, string(l.Digest), "%s", msg)
+		},
+	}
+}
+
+// unclosed is a file that is closed by Commit.
+type unclosed struct{ *place.File }
+
+func (unclosed) Close() error { return nil }
+
+// pushBlob makes a blob's file and has it filled. With keep, what has arrived
+// stays after an error for the next push to go on with, unless it was the content
+// that was wrong.
+func (d *Dir) pushBlob(
+	ctx context.Context, desc ocispec.Descriptor, keep bool, fill func(*place.File) (download.Result, error),
+) error {
 	if err := CheckDescriptor(desc); err != nil {
 		return err
 	}
@@ -88,7 +161,7 @@ func (d *Dir) Push(ctx context.Context, desc ocispec.Descriptor, open Opener, se
 	if there || err != nil {
 		return err
 	}
-	f, err := d.acquire(ctx, blobPath(desc.Digest), damaged)
+	f, err := d.acquire(ctx, blobPath(desc.Digest), place.Options{Replace: damaged, Resume: keep})
 	if err != nil {
 		return err
 	}
@@ -98,18 +171,17 @@ func (d *Dir) Push(ctx context.Context, desc ocispec.Descriptor, open Opener, se
 		}
 		return err
 	}
-	defer f.Discard() //nolint:errcheck // after Commit it does nothing
-	r, err := open(ctx, 0)
-	if err != nil {
-		return err
+	defer f.Discard() //nolint:errcheck // after Commit and Keep it does nothing
+	result, err := fill(f)
+	if err == nil {
+		return f.Commit()
 	}
-	v := NewVerifier(r, desc)
-	defer v.Close()
-	w := &sentWriter{ctx: ctx, w: io.NewOffsetWriter(f, 0), sent: sent}
-	if _, err := io.CopyBuffer(w, readerFunc(v.Read), make([]byte, copyBuffer)); err != nil {
-		return err
+	if sentence := result.Sentence(quote(f.Partial())); keep && sentence != "" && !errtext.IsContent(err) {
+		if kept, _ := f.Keep(); kept {
+			err = hint.With(err, "%s", sentence)
+		}
 	}
-	return f.Commit()
+	return err
 }
 
 // has reports whether a blob is there in its size, or in another one. Blobs get

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/carton-oci/carton-oci/internal/download"
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/opencontainers/go-digest"
@@ -79,7 +80,10 @@ func Push(ctx context.Context, s Store, a *Artifact, opts PushOptions) (*PushRes
 	if err := CheckArtifact(ctx, s, a); err != nil {
 		return nil, err
 	}
-	p := &pusher{store: s, opts: opts, status: map[digest.Digest]Status{}, resumed: map[digest.Digest]int64{}}
+	p := &pusher{
+		store: s, opts: opts, budget: download.NewBudget(opts.Concurrency),
+		status: map[digest.Digest]Status{}, resumed: map[digest.Digest]int64{},
+	}
 	if err := p.checkTags(ctx, a); err != nil {
 		return nil, err
 	}
@@ -129,9 +133,10 @@ func Has(ctx context.Context, s Store, desc ocispec.Descriptor) (bool, error) {
 }
 
 type pusher struct {
-	store Store
-	opts  PushOptions
-	sent  atomic.Int64
+	store  Store
+	opts   PushOptions
+	sent   atomic.Int64
+	budget *download.Budget // connections that read ranges
 
 	mu      sync.Mutex
 	status  map[digest.Digest]Status
@@ -251,6 +256,9 @@ func (p *pusher) upload(ctx context.Context, l Layer) error {
 	if l.Open == nil {
 		return errorf(ErrNotFound, string(l.Digest), "is not in the store and nothing else has it")
 	}
+	if d, ok := p.store.(*Dir); ok && l.OpenRange != nil && l.Size > download.BlockSize {
+		return p.fill(ctx, d, l)
+	}
 	for attempt := 1; ; attempt++ {
 		err := p.send(ctx, l)
 		if err == nil || attempt == pushAttempts || ctx.Err() != nil || !temporary(err) {
@@ -275,6 +283,25 @@ func (p *pusher) send(ctx context.Context, l Layer) error {
 	err := p.store.Push(ctx, l.Descriptor, l.Open, moved)
 	if err == nil {
 		p.sent.Add(l.Size)
+	}
+	return err
+}
+
+// fill brings a blob to a folder by many ranges at once.
+func (p *pusher) fill(ctx context.Context, d *Dir, l Layer) error {
+	resumed, err := d.pushRanges(ctx, l, p.budget, func(e progress.Event) {
+		switch e.State {
+		case progress.Resumed:
+			p.resume(l, e.Done)
+		case progress.Moving, progress.Retrying:
+			p.report(l, e.State, e.Done, e.Err)
+		}
+	})
+	if err == nil {
+		p.mu.Lock()
+		p.resumed[l.Digest] = resumed
+		p.mu.Unlock()
+		p.sent.Add(l.Size - resumed)
 	}
 	return err
 }

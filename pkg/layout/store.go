@@ -97,6 +97,10 @@ type Layer struct {
 	Name string
 	// Open opens the bytes again.
 	Open Opener
+	// OpenRange, where it is not nil, opens n bytes from offset off and costs little
+	// more than those. A store that writes files fills them from many ranges at
+	// once, and goes on with what an earlier push has brought.
+	OpenRange func(ctx context.Context, off, n int64) (io.ReadCloser, error)
 	// Origins are repositories that the blob can be mounted from.
 	Origins []Origin
 }
