@@ -77,25 +77,26 @@ func (o *opener) layout() error {
 
 // headers reads the files of one word.
 func (o *opener) headers() error {
-	words := map[string]*string{
-		"archive_format":         &o.a.Format,
-		"archive_version":        &o.a.Version,
-		"byteorder":              &o.a.ByteOrder,
-		".data/version":          &o.a.ContainerVersion,
-		".data/serialization_id": &o.a.SerializationID,
+	words := []struct {
+		name string
+		to   *string
+	}{
+		{"archive_format", &o.a.Format},
+		{"archive_version", &o.a.Version},
+		{"byteorder", &o.a.ByteOrder},
+		{".data/version", &o.a.ContainerVersion},
+		{serializationIDFile, &o.a.SerializationID},
+		{"version", &o.a.Version}, // where there is no root folder
 	}
-	if o.a.Root == "" {
-		words["version"] = &o.a.Version
-		if o.files.has("version") {
-			delete(words, "archive_version")
+	for _, w := range words {
+		if *w.to != "" || w.name == "version" && o.a.Root != "" {
+			continue
 		}
-	}
-	for name, to := range words {
-		word, err := o.files.word(name)
+		word, err := o.files.word(w.name)
 		if err != nil {
 			return err
 		}
-		*to = word
+		*w.to = word
 	}
 	a := o.a
 	switch {
