@@ -67,7 +67,7 @@ func (u *upload) chunkEnd() int64 {
 	left := u.content.desc.Size - u.off
 	least := max(u.session.least, 2)
 	chunk := max(u.chunk, least)
-	if u.chunk == 0 || left <= 1 || u.off == 0 && left <= chunk {
+	if u.chunk == 0 || left <= 1 || u.off == 0 && left <= chunk && !u.content.learn {
 		return 0
 	}
 	end := u.off + min(chunk, left)
@@ -144,6 +144,7 @@ func (u *upload) doubt(ctx context.Context, location string, end int64, f *fault
 // and chooses that: chunks for one piece, smaller chunks, or one piece for chunks.
 func (u *upload) otherwise(f *fault) bool {
 	tooLarge := f.status == http.StatusRequestEntityTooLarge
+	u.noStream = u.content.learn && (f.patch && !tooLarge && u.takesNone(f) || !f.patch && f.status == http.StatusNotFound)
 	switch {
 	case f.patch && tooLarge:
 		if u.chunk/4 < max(minChunk, u.session.least) {
@@ -197,9 +198,10 @@ func (u *upload) pieces() bool {
 	return true
 }
 
-// whole turns to one piece, unless that was refused.
+// whole turns to one piece, unless that was refused, or can't be because a PUT
+// names the digest before the bytes.
 func (u *upload) whole() bool {
-	if u.tooLarge != nil {
+	if u.tooLarge != nil || u.content.learn {
 		return false
 	}
 	u.chunk, u.noChunks = 0, true

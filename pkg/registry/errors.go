@@ -21,6 +21,9 @@ var (
 	ErrUnauthorized = errors.New("not logged in")
 	// ErrDenied: the registry knows who asks, and refuses.
 	ErrDenied = errors.New("not allowed")
+	// ErrManifest: the registry refuses an image manifest for what it says, most
+	// likely for its artifactType or a media type.
+	ErrManifest = errors.New("image manifest refused")
 	// ErrCredentials: credentials could not be read, stored or removed.
 	ErrCredentials = errors.New("credentials are not available")
 	// ErrUnsafe: an answer that would send bytes or credentials where they don't
@@ -34,7 +37,8 @@ const maxErrorBytes = 8 << 10
 // Error is an answer of a registry, or of its token server, that is not the one
 // that was wanted. It wraps the kind that the status stands for:
 // [ErrUnauthorized], [ErrDenied], layout.ErrNotFound, layout.ErrLimit for 413,
-// layout.ErrDigest for a digest that the registry refused.
+// layout.ErrDigest for a digest that the registry refused, [ErrManifest] for an
+// image manifest.
 type Error struct {
 	// Host is who answered.
 	Host string
@@ -48,7 +52,8 @@ type Error struct {
 	// most 200 characters.
 	Message string
 
-	token bool // a token server answered
+	token    bool // a token server answered
+	manifest bool // it was to store an image manifest
 }
 
 // Error returns who answered what, the registry's own words in quotes.
@@ -76,8 +81,24 @@ func (e *Error) Unwrap() error {
 		return layout.ErrNotFound
 	case e.Status == http.StatusRequestEntityTooLarge:
 		return layout.ErrLimit
+	case e.manifest && e.refuses():
+		return ErrManifest
 	}
 	return nil
+}
+
+// refuses reports whether an answer is about what an image manifest says. ECR
+// answers 405 UNSUPPORTED, "Invalid JSON syntax", to an artifactType it doesn't
+// take (github.com/aws/containers-roadmap/issues/2783); Quay 400 MANIFEST_INVALID
+// to the media type of a config; others 415.
+func (e *Error) refuses() bool {
+	switch e.Status {
+	case http.StatusUnsupportedMediaType, http.StatusMethodNotAllowed:
+		return true
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return e.Code != "TAG_INVALID" && e.Code != errcode.ErrorCodeNameInvalid
+	}
+	return false
 }
 
 // answerError reads what resp, the end of a request to h, says, and closes its

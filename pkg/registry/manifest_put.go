@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -69,7 +70,11 @@ func (r *Repository) putManifest(ctx context.Context, desc ocispec.Descriptor, c
 	switch resp.StatusCode {
 	case http.StatusCreated, http.StatusOK, http.StatusAccepted, http.StatusNoContent:
 	default:
-		return false, r.host.answerError(resp)
+		err := r.host.answerError(resp)
+		if e := (*Error)(nil); errors.As(err, &e) {
+			e.manifest = true
+		}
+		return false, err
 	}
 	defer resp.Body.Close()
 	if got := resp.Header.Get(digestHeader); got != "" && got != desc.Digest.String() {

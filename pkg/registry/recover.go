@@ -41,7 +41,7 @@ func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error
 	case u.otherwise(f):
 		u.abandon(ctx)
 		return false, nil
-	case !u.mayPass(ctx, f, tail):
+	case u.noStream, !u.mayPass(ctx, f, tail):
 		u.giveUp(ctx, f)
 		return false, u.explain(f)
 	case f.complete && !f.patch && (f.status == 0 || f.status >= 500):

@@ -11,6 +11,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -20,6 +21,9 @@ import (
 type content struct {
 	desc ocispec.Descriptor
 	open layout.Opener
+	// learn says that nobody knows the digest: desc has none until a stream was
+	// read to its end.
+	learn bool
 }
 
 // trail is what an upload session has been sent: the state of its hash at
@@ -195,7 +199,12 @@ func (s *stream) verify() error {
 	if !errors.Is(err, io.EOF) {
 		return err
 	}
-	if got := "sha256:" + hex.EncodeToString(s.hash.Sum(nil)); got != desc.Digest.String() {
+	got := "sha256:" + hex.EncodeToString(s.hash.Sum(nil))
+	if s.content.learn && desc.Digest == "" {
+		desc.Digest = digest.Digest(got)
+		s.content.desc.Digest = desc.Digest
+	}
+	if got != desc.Digest.String() {
 		return fmt.Errorf("got %s, want %s: %w", got, desc.Digest, layout.ErrDigest)
 	}
 	s.trail.verify()

@@ -63,6 +63,7 @@ type upload struct {
 	chunk    int64 // bytes in a chunk, 0 for one PUT
 	tooLarge error // what one PUT was refused with, nil where it was not
 	noChunks bool  // chunks were refused
+	noStream bool  // chunks were refused, and without the digest there is no other way
 	deaf     bool  // what the registry says of the session is not true
 	cuts     int   // PUTs that broke off of which nothing arrived
 	losses   int   // sessions lost while chunks were sent
@@ -153,7 +154,7 @@ func (u *upload) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u.session, u.off, u.trail = s, 0, newTrail(u.content.desc.Size)
+	u.session, u.off, u.trail = s, 0, u.content.newTrail()
 	u.drop()
 	u.record.save(s)
 	return nil

@@ -1,0 +1,53 @@
+package layout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// ErrNoStream: a store that takes no blob whose digest nobody knows.
+var ErrNoStream = errors.New("takes no blob without its digest")
+
+// PushStream stores a blob of size bytes whose digest nobody knows, and returns
+// the digest. Where the store takes such a blob (a registry that takes chunks),
+// what open gives is read once, and stored is true. Else it is read to learn the
+// digest only, and Push has to follow.
+func PushStream(ctx context.Context, s Store, size int64, open Opener, w Watch) (dgst digest.Digest, stored bool, err error) {
+	if streamer, ok := s.(interface {
+		PushStream(ctx context.Context, size int64, open Opener, w Watch) (digest.Digest, error)
+	}); ok {
+		dgst, err := streamer.PushStream(ctx, size, open, w)
+		if !errors.Is(err, ErrNoStream) {
+			return dgst, err == nil, err
+		}
+	}
+	r, err := open(ctx, 0)
+	if err != nil {
+		return "", false, err
+	}
+	defer r.Close()
+	counted := &countedReader{r: r}
+	if dgst, err = digest.SHA256.FromReader(counted); err != nil {
+		return "", false, err
+	}
+	if counted.n != size {
+		return "", false, fmt.Errorf("blob: got %d bytes, want %d: %w", counted.n, size, ErrDigest)
+	}
+	return dgst, false, nil
+}
+
+// countedReader counts what is read.
+type countedReader struct {
+	r io.Reader
+	n int64
+}
+
+func (c *countedReader) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.n += int64(n)
+	return n, err
+}
