@@ -1,0 +1,32 @@
+// Package pack makes a carton of loose files: a folder, weights, a PyTorch
+// archive, a WebAssembly module, or a tree in the Plums Model Format. The
+// result is a [carton.Source] like any other; carton.Assemble writes it,
+// cartonoci.PushSource sends it.
+//
+// # Rules that this package keeps
+//
+// A carton is a function of the files' paths and contents and of the options:
+// not of dates, modes, owners, the folder's name, or the machine. carton.toml is
+// written in one order; MANIFEST is sorted.
+//
+// Files of a folder go to model/ by their paths. What is left out is said:
+// folders of version control (.git, .hg, .svn, .jj) and empty folders, which a
+// carton does not have; any other name that begins with a dot is kept.
+//
+// A symlink to a file stays a symlink where its target is in the carton too and
+// is seen from the same place; else its content is packed. One to a folder is
+// expanded, as cartons have none. A symlink that leads outside of what is packed
+// is refused, as is everything that is neither file, folder nor symlink. Nothing
+// outside is read, whoever changes the folder meanwhile.
+//
+// Every file is hashed once, and reading it again checks it: a file that changes
+// after Open is carton.ErrChecksum, never another carton.
+//
+// What files say of themselves is filled in and told ([Carton] Filled); what
+// they don't and a carton needs is asked for, all of it in one error
+// ([*MissingError]). What looks wrong but can be packed is a warning; Strict
+// refuses it. What is broken is refused; Force packs it.
+//
+// A carton.toml that is given is kept byte for byte: the file that Options name,
+// or that of a folder which is laid out as a carton already.
+package pack

@@ -1,0 +1,101 @@
+package pack
+
+import (
+	"cmp"
+	"context"
+	"crypto/md5" // the Plums Model Format's checksum: it tells accidents, not attacks
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"io"
+	"runtime"
+	"slices"
+
+	"github.com/carton-oci/carton-oci/pkg/progress"
+	"golang.org/x/sync/errgroup"
+)
+
+// hashBuffer is the size in bytes of the buffer of each file that is read.
+const hashBuffer = 1 << 20
+
+// hashAll hashes every file once, several at a time, the largest first. A
+// symlink has its final target's hash and size.
+func (p *packer) hashAll(ctx context.Context) error {
+	var read []*file
+	for _, f := range p.files {
+		if f.target == "" {
+			read = append(read, f)
+		}
+	}
+	slices.SortStableFunc(read, func(a, b *file) int { return cmp.Compare(b.size, a.size) })
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(cmp.Or(max(p.opts.Concurrency, 0), runtime.GOMAXPROCS(0)))
+	for _, f := range read {
+		g.Go(func() error { return f.hashContent(ctx, p.opts.Progress) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, f := range p.files {
+		end := p.final(f)
+		f.hash, f.size, f.md5 = end.hash, end.size, end.md5
+	}
+	return nil
+}
+
+// hashContent reads a file to its end.
+func (f *file) hashContent(ctx context.Context, report progress.Func) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	event := progress.Event{Name: f.path, Total: f.size}
+	send := func(s progress.State) {
+		if f.root != nil {
+			event.State = s
+			report.Report(event)
+		}
+	}
+	send(progress.Started)
+	sum := sha256.New()
+	sums := []io.Writer{sum}
+	var old hash.Hash
+	if f.sum {
+		old = md5.New()
+		sums = append(sums, old)
+	}
+	buf := make([]byte, min(hashBuffer, f.size+1))
+	for {
+		n, err := r.Read(buf)
+		for _, w := range sums {
+			_, _ = w.Write(buf[:n]) // a hash takes everything
+		}
+		event.Done += int64(n)
+		if err == io.EOF { //nolint:errorlint // a wrapped io.EOF is an error
+			break
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil && event.Done > f.size {
+			err = changed(f.path, "has grown")
+		}
+		if err != nil {
+			return err
+		}
+		send(progress.Moving)
+	}
+	if event.Done != f.size {
+		return changed(f.path, "has shrunk")
+	}
+	f.hash = hex.EncodeToString(sum.Sum(nil))
+	if old != nil {
+		f.md5 = hex.EncodeToString(old.Sum(nil))
+	}
+	send(progress.Finished)
+	return nil
+}

@@ -1,0 +1,108 @@
+package pack
+
+import (
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+)
+
+// Link says where a member can be fetched.
+type Link struct {
+	// Path is the member's, below model/. "" makes URL the address of the folder
+	// model/: every file in it is at URL/PATH, the path being that below model/.
+	Path string
+	// URL is https, without user name and password, and stays as it is: signatures
+	// that expire are refused.
+	URL string
+}
+
+// ParseLink reads "PATH=URL", or the URL of all of model/.
+func ParseLink(text string) (Link, error) {
+	if strings.HasPrefix(text, "https:") || strings.HasPrefix(text, "http:") {
+		return Link{URL: text}, checkURL(text)
+	}
+	name, address, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return Link{}, optionsf("got %s, want a URL or PATH=URL", carton.QuotePath(text))
+	}
+	return Link{Path: name, URL: address}, checkURL(address)
+}
+
+// secretKeys are keys of a query that carry a token, or an end.
+var secretKeys = regexp.MustCompile(`(?i)signature|token|expires|credential|^sig$|^se$|password|secret|api.?key`)
+
+// checkURL wants an address that every loader can fetch, now and later.
+func checkURL(address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Scheme != "https" || u.Host == "":
+		return optionsf("got the URL %s, want https://host/path", carton.QuotePath(redact(address)))
+	case u.User != nil:
+		return optionsf("the URL of %s has a user name: LINKS is for everybody, and loaders send no credentials", carton.QuotePath(u.Host))
+	case u.Fragment != "":
+		return optionsf("got the URL %s with a fragment, want none", carton.QuotePath(redact(address)))
+	}
+	for key := range u.Query() {
+		if secretKeys.MatchString(key) {
+			err := optionsf("the URL of %s has %s in its query: LINKS is for everybody, and for longer", carton.QuotePath(u.Host), carton.QuotePath(key))
+			return hint.With(err, "give an address that needs no signature")
+		}
+	}
+	return nil
+}
+
+// redact cuts off what may be secret.
+func redact(address string) string {
+	address, _, _ = strings.Cut(address, "?")
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		return address
+	}
+	host, file, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + file
+}
+
+// links says what a thin carton of the files leaves out, nil where nothing was
+// asked for. Nothing is fetched: the files are at hand, and give the hashes.
+func (p *packer) links(src *source) (*carton.Links, error) {
+	if len(p.opts.Links) == 0 {
+		return nil, nil
+	}
+	l := &carton.Links{URLs: map[string][]string{}}
+	for _, link := range p.opts.Links {
+		if err := checkURL(link.URL); err != nil {
+			return nil, err
+		}
+		found := false
+		for _, m := range src.members {
+			address := ""
+			rest, inModel := strings.CutPrefix(m.Path, modelFolder)
+			switch {
+			case !inModel || m.Target != "":
+			case link.Path == "":
+				u, _ := url.Parse(link.URL) // checked
+				address = u.JoinPath(strings.Split(rest, "/")...).String()
+			case path.Clean(link.Path) == m.Path:
+				address = link.URL
+			}
+			if address == "" || slices.Contains(l.URLs[m.Hash], address) {
+				found = found || address != ""
+				continue
+			}
+			found = true
+			if len(l.URLs[m.Hash]) == carton.MaxLinkURLs {
+				continue // many members of one content: each URL serves them all
+			}
+			l.URLs[m.Hash] = append(l.URLs[m.Hash], address)
+		}
+		if !found && link.Path != "" {
+			return nil, optionsf("there is no file %s to link: links are of files below %s", carton.QuotePath(link.Path), modelFolder)
+		}
+	}
+	return l, nil
+}

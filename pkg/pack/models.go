@@ -1,0 +1,238 @@
+package pack
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/internal/zipdir"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/pt2"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
+)
+
+// rename gives a file that is packed alone the name that its runner looks for.
+func (p *packer) rename(f *file) error {
+	r, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	switch ext := strings.ToLower(path.Ext(f.name)); {
+	case ext == ".wasm" && (p.opts.Runner == "" || p.opts.Runner == wasmRunner):
+		f.path = modelFolder + "model.wasm"
+		return p.readWasm(f, r)
+	case ext != ".pt" && ext != ".pth" && p.opts.Runner != torchscriptRunner:
+		return nil
+	case isTorchScript(r, f.size):
+		if p.opts.Runner == "" && !p.keepsInfo() {
+			p.opts.Runner = torchscriptRunner
+			p.fill("runner.runner_name", torchscriptRunner, f.name+", a TorchScript archive")
+		}
+	case p.opts.Runner == torchscriptRunner:
+		p.warnf("%s is no TorchScript archive, which is what the runner %s loads", carton.QuotePath(f.name), torchscriptRunner)
+	}
+	if p.opts.Runner == torchscriptRunner {
+		f.path = modelFolder + "model.pt"
+	}
+	return nil
+}
+
+// keepsInfo reports whether carton.toml is given.
+func (p *packer) keepsInfo() bool { return p.given != nil || p.opts.InfoFile != "" }
+
+// readWasm tells what a WebAssembly module is by its first eight bytes: a magic
+// number and a version, of which components have their own.
+// https://github.com/WebAssembly/component-model/blob/main/design/mvp/Binary.md
+func (p *packer) readWasm(f *file, r io.ReaderAt) error {
+	head := make([]byte, 8)
+	n, err := r.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if n < len(head) || !bytes.HasPrefix(head, []byte("\x00asm")) {
+		p.warnf("%s is no WebAssembly module", carton.QuotePath(f.name))
+		return nil
+	}
+	if p.opts.Runner == "" && !p.keepsInfo() {
+		p.opts.Runner = wasmRunner
+		p.fill("runner.runner_name", wasmRunner, f.name+", a WebAssembly module")
+	}
+	if head[6] == 0 { // the layer: 0 is a core module, 1 a component
+		p.warnf("%s is a core module; the runner %s loads components", carton.QuotePath(f.name), wasmRunner)
+	}
+	return nil
+}
+
+// isTorchScript reports whether a file is a zip as torch.jit.save writes it: with
+// a root folder that holds the archive's constants and its code.
+func isTorchScript(r io.ReaderAt, size int64) bool {
+	dir, err := zipdir.Read(r, size, zipdir.Limits{Entries: 100_000, DirectoryBytes: 16 << 20})
+	if err != nil {
+		return false
+	}
+	var constants, code bool
+	for _, e := range dir.Files {
+		_, name, _ := strings.Cut(e.Name, "/")
+		constants = constants || name == "constants.pkl"
+		code = code || strings.HasPrefix(name, "code/")
+	}
+	return constants && code
+}
+
+// pointerHead begins the file that git-lfs leaves in a file's place.
+// https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
+const pointerHead = "version https://git-lfs"
+
+// readFiles looks into the files whose names say that they can be looked into:
+// safetensors headers, and a PT2 archive, if it is the only one.
+func (p *packer) readFiles() error {
+	var archives []*file
+	for _, f := range p.files {
+		if f.root == nil || f.target != "" || !strings.HasPrefix(f.path, modelFolder) {
+			continue
+		}
+		if err := p.readFile(f); err != nil {
+			return err
+		}
+		if strings.HasSuffix(strings.ToLower(f.path), ".pt2") {
+			archives = append(archives, f)
+		}
+	}
+	if len(archives) == 0 {
+		return nil
+	}
+	if len(archives) > 1 {
+		p.warnf("%d PT2 archives are packed: what they say of inputs and versions is not taken from any", len(archives))
+		return nil
+	}
+	return p.readPT2(archives[0])
+}
+
+// readFile refuses pointers, and weights that are no such.
+func (p *packer) readFile(f *file) error {
+	weights := strings.HasSuffix(strings.ToLower(f.path), ".safetensors")
+	if !weights && f.size > 1024 { // a pointer's most
+		return nil
+	}
+	r, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	head := make([]byte, len(pointerHead))
+	if _, err := r.ReadAt(head, 0); err == nil && string(head) == pointerHead {
+		return p.broken(f.path, carton.ErrFormat, errors.New("is a git-lfs pointer, not the file itself: git lfs pull fetches it"))
+	}
+	if !weights {
+		return nil
+	}
+	if _, err := safetensors.OpenHeader(r, f.size); errors.Is(err, safetensors.ErrFormat) {
+		return p.broken(f.path, carton.ErrFormat, err)
+	} else if err != nil {
+		return fmt.Errorf("%s: %w", carton.QuotePath(f.path), err)
+	}
+	return nil
+}
+
+// readPT2 takes from an archive what it says of itself: the version of torch,
+// and what goes in and comes out.
+func (p *packer) readPT2(f *file) error {
+	r, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	a, err := pt2.Open(r, f.size)
+	switch {
+	case errors.Is(err, pt2.ErrFormat), errors.Is(err, pt2.ErrNotPT2), errors.Is(err, pt2.ErrVersion):
+		return p.broken(f.path, carton.ErrFormat, err)
+	case err != nil:
+		return fmt.Errorf("%s: %w", carton.QuotePath(f.path), err)
+	case p.keepsInfo():
+		return nil
+	}
+	if v := torchRelease.FindString(a.TorchVersion); v != "" && p.opts.FrameworkVersion == "" && !otherFramework(p.opts.Runner) {
+		p.opts.FrameworkVersion = "=" + v
+		p.fill("runner.required_framework_version", p.opts.FrameworkVersion, "torch_version of "+f.name+", "+a.TorchVersion)
+	}
+	if len(p.opts.Inputs)+len(p.opts.Outputs) > 0 || len(a.Models) == 0 {
+		return nil
+	}
+	if len(a.Models) > 1 {
+		p.warnf("%s holds %d models: inputs and outputs are not taken from any", carton.QuotePath(f.name), len(a.Models))
+		return nil
+	}
+	m := a.Models[0]
+	inputs, why := specsOf(m.Inputs)
+	outputs, whyOut := specsOf(m.Outputs)
+	if why == "" {
+		why = whyOut
+	}
+	switch {
+	case why != "":
+		p.warnf("%s: inputs and outputs are not declared: %s", carton.QuotePath(f.name), why)
+	case len(inputs)+len(outputs) > 0:
+		p.declare(inputs, outputs, "the model definition in "+f.name)
+	}
+	return nil
+}
+
+// torchRelease is the part of torch's version that a version requirement can
+// name: "2.9.1" of "2.9.1+cpu" and of "2.9.1a0+git0123".
+var torchRelease = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+`)
+
+// otherFramework reports whether the runner's framework is known, and not torch.
+func otherFramework(runner string) bool {
+	return runner == pythonRunner || runner == wasmRunner || runner == "rust-bert"
+}
+
+// declare takes inputs and outputs that a file tells.
+func (p *packer) declare(inputs, outputs []carton.TensorSpec, from string) {
+	p.opts.Inputs, p.opts.Outputs = inputs, outputs
+	for _, s := range inputs {
+		p.fill("input", s.Name+" "+string(s.DType)+" "+s.Shape.String(), from)
+	}
+	for _, s := range outputs {
+		p.fill("output", s.Name+" "+string(s.DType)+" "+s.Shape.String(), from)
+	}
+}
+
+// specsOf declares a model's values. Where one of them can't be declared, none
+// is, as the format wants all or none; why says which and why.
+func specsOf(values []pt2.Value) (specs []carton.TensorSpec, why string) {
+	seen := map[string]bool{}
+	for _, v := range values {
+		dtype, ok := cartonTypes[v.DType]
+		switch {
+		case v.Kind != "tensor":
+			return nil, fmt.Sprintf("%s is no tensor, but %s", carton.QuotePath(v.Name), v.Kind)
+		case !ok:
+			return nil, fmt.Sprintf("%s is of the type %s, which carton.toml does not have", carton.QuotePath(v.Name), carton.QuotePath(v.DType))
+		case v.Name == "" || seen[v.Name]:
+			return nil, fmt.Sprintf("the name %s is empty, or is that of two", carton.QuotePath(v.Name))
+		}
+		seen[v.Name] = true
+		shape := carton.Shape{Dims: []carton.Dim{}}
+		for _, d := range v.Shape {
+			dim := carton.Dim{Size: max(d.Size, 0), Symbol: d.Symbol}
+			if d.Size < 0 && d.Symbol == "" {
+				dim.Symbol = "*"
+			}
+			shape.Dims = append(shape.Dims, dim)
+		}
+		specs = append(specs, carton.TensorSpec{Name: v.Name, DType: dtype, Shape: shape})
+	}
+	return specs, ""
+}
+
+// cartonTypes are carton.toml's types by the names that safetensors has for them.
+var cartonTypes = map[string]carton.DType{
+	"F32": carton.Float32, "F64": carton.Float64,
+	"I8": carton.Int8, "I16": carton.Int16, "I32": carton.Int32, "I64": carton.Int64,
+	"U8": carton.Uint8, "U16": carton.Uint16, "U32": carton.Uint32, "U64": carton.Uint64,
+}

@@ -1,0 +1,157 @@
+package pack_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/carton-oci/carton-oci/internal/modeltest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/pack"
+	"github.com/google/go-cmp/cmp"
+)
+
+// file writes one file into a folder of the test.
+func file(t testing.TB, name string, content []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestTorchScript(t *testing.T) {
+	fixture := testenv.Fixture(t, "carton/test_model.pt")
+	c := open(t, pack.Options{FrameworkVersion: "=2.0.1"}, fixture)
+	wantListing(t, c, "carton.toml", "model/model.pt", "tensor_data/index.toml")
+	if got := c.Filled[0]; got.Value != "torchscript" || !strings.Contains(got.From, "test_model.pt") {
+		t.Errorf("got %v, want the runner", got)
+	}
+	// What the file can't tell is asked for, and what it can is not.
+	refused(t, pack.Options{}, pack.ErrOptions, "nothing says required_framework_version", fixture)
+	// For another runner it is a file like any other.
+	wantListing(t, open(t, noop, fixture), "carton.toml", "model/test_model.pt", "tensor_data/index.toml")
+
+	junk := file(t, "state.pt", []byte("no archive"))
+	c = open(t, pack.Options{Runner: "torchscript", FrameworkVersion: "=2.0.1"}, junk)
+	wantWarnings(t, c, "state.pt is no TorchScript archive")
+	wantListing(t, c, "carton.toml", "model/model.pt", "tensor_data/index.toml")
+	refused(t, pack.Options{FrameworkVersion: "=2.0.1"}, pack.ErrOptions, "nothing says runner_name", junk)
+	// torch.save writes the same zip, and no code.
+	saved := modeltest.TorchZip("m", "little", modeltest.Record{Name: "data.pkl", Data: []byte("x")})
+	refused(t, pack.Options{FrameworkVersion: "=2.0.1"}, pack.ErrOptions, "nothing says runner_name", file(t, "m.pt", saved))
+}
+
+func TestWebAssembly(t *testing.T) {
+	c := open(t, pack.Options{FrameworkVersion: "=0.0.1"}, testenv.Fixture(t, "carton/model.wasm"))
+	wantListing(t, c, "carton.toml", "model/model.wasm", "tensor_data/index.toml")
+	wantWarnings(t, c)
+	if c.Info.Runner.Name != "wasm" {
+		t.Errorf("got the runner %s, want wasm", c.Info.Runner.Name)
+	}
+	core := file(t, "any name.wasm", []byte("\x00asm\x01\x00\x00\x00"))
+	c = open(t, pack.Options{FrameworkVersion: "=0.0.1"}, core)
+	wantWarnings(t, c, "is a core module")
+	wantListing(t, c, "carton.toml", "model/model.wasm", "tensor_data/index.toml")
+	wantWarnings(t, open(t, pack.Options{Runner: "wasm", FrameworkVersion: "*"}, file(t, "x.wasm", []byte("x"))), "is no WebAssembly module")
+}
+
+func TestSafetensors(t *testing.T) {
+	good := modeltest.Safetensors(t, nil, modeltest.Tensor{Name: "w", DType: "F32", Shape: []int64{1}, Data: make([]byte, 4)})
+	one, two := file(t, "model-1.safetensors", good), file(t, "model-2.safetensors", good)
+	c := open(t, noop, one, two)
+	wantListing(t, c, "carton.toml", "model/model-1.safetensors", "model/model-2.safetensors", "tensor_data/index.toml")
+	refused(t, noop, carton.ErrInsecurePath, "occurs twice", one, file(t, "model-1.safetensors", good))
+
+	cut := file(t, "cut.safetensors", good[:len(good)-1])
+	refused(t, noop, carton.ErrFormat, "model/cut.safetensors", cut)
+	forced := noop
+	forced.Force = true
+	wantWarnings(t, open(t, forced, cut), "model/cut.safetensors")
+	refused(t, noop, carton.ErrFormat, "sub/cut.safetensors", tree(t, map[string]string{"sub/cut.safetensors": "x"}))
+
+	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0000\nsize 10\n"
+	for _, name := range []string{"weights.bin", "model.safetensors"} {
+		refused(t, noop, carton.ErrFormat, "model/"+name+": is a git-lfs pointer", tree(t, map[string]string{name: pointer}))
+	}
+}
+
+func TestPT2(t *testing.T) {
+	archive := modeltest.Archive{
+		Storages: [][]byte{make([]byte, 16)},
+		Models: []modeltest.Model{{
+			Name:    "model",
+			Torch:   "2.9.1+cpu",
+			Weights: []modeltest.Weight{{Name: "w", DType: modeltest.Float, Shape: []int64{4}, Stride: []int64{1}, Param: true}},
+			Inputs:  []modeltest.Value{{Name: "x", DType: modeltest.Float, Shape: []any{"s77", 3}}, {Name: "n", DType: modeltest.Long, Shape: []any{}}},
+			Outputs: []modeltest.Value{{Name: "y", DType: modeltest.Double, Shape: []any{"s77"}}},
+		}},
+	}
+	name := file(t, "net.pt2", modeltest.PT2(t, archive))
+	c := open(t, noopUnsaid, name)
+	wantListing(t, c, "carton.toml", "model/net.pt2", "tensor_data/index.toml")
+	wantWarnings(t, c)
+	want := []pack.Fact{
+		{Field: "runner.required_framework_version", Value: "=2.9.1", From: "torch_version of net.pt2, 2.9.1+cpu"},
+		{Field: "input", Value: `x float32 ["s77", 3]`, From: "the model definition in net.pt2"},
+		{Field: "input", Value: "n int64 []", From: "the model definition in net.pt2"},
+		{Field: "output", Value: `y float64 ["s77"]`, From: "the model definition in net.pt2"},
+		{Field: "runner.runner_compat_version", Value: "1", From: "assumed: the runner is not known here"},
+	}
+	if diff := cmp.Diff(want, c.Filled); diff != "" {
+		t.Error(diff)
+	}
+	if got := c.Info.Inputs[0].Shape.String(); got != `["s77", 3]` {
+		t.Errorf("got %s", got)
+	}
+	// The framework of other runners is not torch, and what is given counts.
+	refused(t, pack.Options{Runner: "python"}, pack.ErrOptions, "required_framework_version", name)
+	said := pack.Options{Runner: "x", FrameworkVersion: "~2.9", Inputs: []carton.TensorSpec{{Name: "z", DType: carton.Uint8, Shape: carton.Shape{Symbol: "*"}}}}
+	c = open(t, said, name)
+	if c.Info.Runner.RequiredFrameworkVersion != "~2.9" || len(c.Info.Inputs) != 1 || len(c.Info.Outputs) != 0 {
+		t.Errorf("got %+v, want what was given", c.Info)
+	}
+	// In a folder it tells the same; two archives tell nothing.
+	dir := tree(t, map[string]string{"sub/net.pt2": string(modeltest.PT2(t, archive))})
+	if c := open(t, noopUnsaid, dir); len(c.Info.Inputs) != 2 {
+		t.Errorf("got %+v, want the inputs", c.Info)
+	}
+	write(t, dir, map[string]string{"other.pt2": string(modeltest.PT2(t, archive))})
+	c = open(t, noop, dir)
+	wantWarnings(t, c, "2 PT2 archives")
+}
+
+// noopUnsaid is a runner that nobody knows, whose framework may be torch.
+var noopUnsaid = pack.Options{Runner: "torch"}
+
+func TestPT2ThatCanNotBeDeclared(t *testing.T) {
+	model := func(inputs ...modeltest.Value) modeltest.Archive {
+		return modeltest.Archive{Models: []modeltest.Model{{Name: "m", Inputs: inputs}}}
+	}
+	two := model()
+	two.Models = append(two.Models, modeltest.Model{Name: "n"})
+	for what, c := range map[string]struct {
+		archive modeltest.Archive
+		want    string
+	}{
+		"type":       {model(modeltest.Value{Name: "x", DType: modeltest.BFloat16, Shape: []any{1}}), "x is of the type BF16"},
+		"two models": {two, "holds 2 models"},
+	} {
+		c2 := open(t, noopUnsaid, file(t, "m.pt2", modeltest.PT2(t, c.archive)))
+		if len(c2.Warnings) != 1 || !strings.Contains(c2.Warnings[0], c.want) || len(c2.Info.Inputs) != 0 {
+			t.Errorf("%s: got %q, %v, want %q", what, c2.Warnings, c2.Info.Inputs, c.want)
+		}
+	}
+	refused(t, noop, carton.ErrFormat, "model/m.pt2", file(t, "m.pt2", []byte("no zip")))
+	forced := noop
+	forced.Force = true
+	wantWarnings(t, open(t, forced, file(t, "m.pt2", []byte("no zip"))), "model/m.pt2")
+}
+
+func TestARealPT2Archive(t *testing.T) {
+	c := open(t, pack.Options{Runner: "aoti", FrameworkVersion: "=2.7.0"}, testenv.Fixture(t, "pt2/ep1.pt2"))
+	wantListing(t, c, "carton.toml", "model/ep1.pt2", "tensor_data/index.toml")
+}

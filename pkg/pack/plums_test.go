@@ -1,0 +1,147 @@
+package pack_test
+
+import (
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/pmf"
+	"github.com/carton-oci/carton-oci/pkg/pack"
+	"github.com/google/go-cmp/cmp"
+)
+
+// plums is a small tree in the Plums Model Format. Its second checkpoint is a
+// symlink to a file outside of data/.
+func plums(status string) map[string]string {
+	sum := func(s string) string {
+		b := md5.Sum([]byte(s))
+		return hex.EncodeToString(b[:])
+	}
+	return map[string]string{
+		"config.py": "depth = 3\n", "data/build_parameters.yaml": "classes: 2\n", "data/checkpoints/1.h5": "one",
+		"data/checkpoints/best.h5": "-> ../../shared/best", "shared/best": "best", "data/initialisation/": "",
+		"metadata.yaml": strings.NewReplacer("CONF", sum("depth = 3\n"), "ONE", sum("one"), "BEST", sum("best"), "STATUS", status).Replace(
+			`format: {version: 1.0.0, producer: {name: trainer, version: {format: py_pa, value: 1.2.0}}}
+model:
+    name: ships
+    id: 3d6acb1fce44
+    configuration: {path: config.py, hash: CONF}
+    initialisation: null
+    training:
+        status: STATUS
+        start_time: 1.0
+        start_epoch: 0
+        latest_time: 2.0
+        latest_epoch: 4
+        end_time: null
+        end_epoch: null
+        latest: best
+        checkpoints:
+            1: {epoch: 1, path: data/checkpoints/1.h5, hash: ONE}
+            best: {epoch: 4, path: data/checkpoints/best.h5, hash: BEST}
+`),
+	}
+}
+
+func TestAPlumsTreeIsPackedAsItIs(t *testing.T) {
+	files := plums("running")
+	c := open(t, noop, tree(t, files))
+	wantListing(t, c, "carton.toml", "model/config.py", "model/data/build_parameters.yaml", "model/data/checkpoints/1.h5",
+		"model/data/checkpoints/best.h5 -> ../../shared/best", "model/metadata.yaml", "model/shared/best", "tensor_data/index.toml")
+	for name, content := range files {
+		if strings.HasSuffix(name, "/") || strings.HasPrefix(content, "-> ") {
+			continue
+		}
+		if got := read(t, c, "model/"+name); got != content {
+			t.Errorf("%s: got %q, want %q", name, got, content)
+		}
+	}
+	const want = `spec_version = 1
+model_name = "ships"
+short_description = "Plums model by trainer 1.2.0, training running"
+model_description = "A model in the Plums Model Format 1.0.0.\u000A\u000A- name: ships\u000A- id: 3d6acb1fce44\u000A- producer: trainer 1.2.0\u000A- training: running, epoch 4\u000A- checkpoints: 1, best\u000A- latest checkpoint: best\u000A"
+
+[runner]
+runner_name = "noop"
+required_framework_version = "*"
+runner_compat_version = 1
+
+[pmf]
+format_version = "1.0.0"
+name = "ships"
+id = "3d6acb1fce44"
+producer = "trainer"
+producer_version = "1.2.0"
+training_status = "running"
+latest_epoch = 4
+latest_checkpoint = "best"
+configuration = "config.py"
+`
+	if diff := cmp.Diff(want, read(t, c, carton.InfoName)); diff != "" {
+		t.Error(diff)
+	}
+	if c.PMF == nil || c.PMF.Training.Status != "running" {
+		t.Errorf("got %+v", c.PMF)
+	}
+	if diff := cmp.Diff([]string{"data/initialisation/"}, c.LeftOut); diff != "" {
+		t.Error(diff)
+	}
+	// What is given counts.
+	opts := noop
+	opts.Name, opts.ShortDescription, opts.ModelDescription = "mine", "short", "long"
+	c = open(t, opts, tree(t, files))
+	if c.Info.ModelName != "mine" || c.Info.ShortDescription != "short" || c.Info.ModelDescription != "long" {
+		t.Errorf("got %+v", c.Info)
+	}
+}
+
+func TestABrokenPlumsTreeIsRefused(t *testing.T) {
+	err := refused(t, noop, carton.ErrFormat, "model.training.status", tree(t, plums("walking")))
+	var invalid *pmf.Invalid
+	if !errors.As(err, &invalid) || len(invalid.Violations) != 1 || invalid.Violations[0].Rule != pmf.RuleStatus {
+		t.Errorf("got %v, want one violation of %s", err, pmf.RuleStatus)
+	}
+	forced := noop
+	forced.Force = true
+	refused(t, forced, carton.ErrFormat, "model.training.status", tree(t, plums("walking")))
+}
+
+func TestRecordedChecksumsAreChecked(t *testing.T) {
+	files := plums("running")
+	files["data/checkpoints/1.h5"], files["shared/best"] = "two", "worst"
+	err := refused(t, noop, carton.ErrChecksum, "(checksum)", tree(t, files))
+	var invalid *pmf.Invalid
+	if !errors.As(err, &invalid) || len(invalid.Violations) != 2 {
+		t.Errorf("got %v, want two violations", err)
+	}
+	if errors.Is(err, carton.ErrFormat) {
+		t.Error("want no ErrFormat")
+	}
+	forced := noop
+	forced.Force = true
+	wantWarnings(t, open(t, forced, tree(t, files)), "checkpoints.1.hash", "checkpoints.best.hash")
+}
+
+func TestUnknownKeysWarnAndStrictRefuses(t *testing.T) {
+	files := plums("running")
+	files["metadata.yaml"] += "    author: me\n"
+	wantWarnings(t, open(t, noop, tree(t, files)), "model.author")
+	strict := noop
+	strict.Strict = true
+	refused(t, strict, carton.ErrFormat, "(unknown-key)", tree(t, files))
+}
+
+// A document that only has the name is a file like any other.
+func TestOtherMetadataIsNoPlumsTree(t *testing.T) {
+	c := open(t, noop, tree(t, map[string]string{"metadata.yaml": "title: a book\n"}))
+	if c.PMF != nil {
+		t.Error("want no tree")
+	}
+	c = open(t, pack.Options{Runner: "noop", Name: "x"}, tree(t, plums("running")))
+	if c.PMF == nil {
+		t.Error("want a tree")
+	}
+}

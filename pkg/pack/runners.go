@@ -1,0 +1,60 @@
+package pack
+
+// Runner is a runner of the reference implementation.
+type Runner struct {
+	Name string
+	// Compat is the version of what it expects in model/.
+	Compat uint64
+	// Framework is what required_framework_version is about.
+	Framework string
+	// Expects is what it looks for in model/, in a few words.
+	Expects string
+	// Needs are the paths below model/ that it can't do without.
+	Needs []string
+	// Opts are the options that it can't do without.
+	Opts []string
+}
+
+// Runners are the runners that the reference implementation has, and what each
+// expects: https://github.com/VivekPanyam/carton, source/carton-runner-*. All of
+// them have been at compat version 1 since their first release.
+var Runners = []Runner{
+	{
+		Name: "torchscript", Compat: 1, Framework: "libtorch, =2.0.1",
+		Expects: "model.pt, saved by torch.jit", Needs: []string{"model.pt"},
+	},
+	{
+		Name: "python", Compat: 1, Framework: "Python, =3.11",
+		Expects: "the package that the options name, and .carton/carton.lock", Needs: []string{".carton/carton.lock"},
+		Opts: []string{"entrypoint_package", "entrypoint_fn"},
+	},
+	{
+		Name: "wasm", Compat: 1, Framework: "the interface, =0.0.1",
+		Expects: "model.wasm, a component", Needs: []string{"model.wasm"},
+	},
+	{
+		Name: "rust-bert", Compat: 1, Framework: "rust-bert, =0.21.0",
+		Expects: "config.json, and the files that it names", Needs: []string{"config.json"},
+	},
+	{
+		Name: noopRunner, Compat: 1, Framework: "none, *",
+		Expects: "anything: it runs nothing, and is for storage only",
+	},
+}
+
+const (
+	noopRunner        = "noop"
+	pythonRunner      = "python"
+	torchscriptRunner = "torchscript"
+	wasmRunner        = "wasm"
+)
+
+// knownRunner returns the runner with a name, nil for none.
+func knownRunner(name string) *Runner {
+	for i := range Runners {
+		if Runners[i].Name == name {
+			return &Runners[i]
+		}
+	}
+	return nil
+}

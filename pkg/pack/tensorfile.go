@@ -1,0 +1,155 @@
+package pack
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/internal/npy"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
+)
+
+// MaxReorderedBytes is the largest .npy file in Fortran order or big-endian,
+// which is read into memory to be put in order. Others are not.
+const MaxReorderedBytes = 256 << 20
+
+// dataTensor is a tensor of a file that was given, on its way to tensor_data/.
+type dataTensor struct {
+	name  string // in the file; "" of a .npy
+	dtype carton.DType
+	shape []int64
+	file  *file // its content, without a path yet
+}
+
+// openTensors reads which tensors a file holds: of a .npy one, of a .safetensors
+// all, by name.
+func (p *packer) openTensors(name string) ([]dataTensor, error) {
+	ext := strings.ToLower(filepath.Ext(name))
+	if ext != ".npy" && ext != ".safetensors" {
+		return nil, optionsf("%s: want a .npy or .safetensors file", carton.QuotePath(name))
+	}
+	at, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return nil, err
+	}
+	root, err := p.open(filepath.Dir(at))
+	if err != nil {
+		return nil, err
+	}
+	f, err := root.Open(filepath.Base(at))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, refuse(name, "is no regular file")
+	}
+	from := &file{root: root, name: filepath.Base(at), size: info.Size(), part: true}
+	if ext == ".npy" {
+		return readNPY(name, f, from)
+	}
+	return readSafetensors(name, f, from)
+}
+
+func readSafetensors(name string, f *os.File, from *file) ([]dataTensor, error) {
+	h, err := safetensors.OpenHeader(f, from.size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", carton.QuotePath(name), err)
+	}
+	var tensors []dataTensor
+	for _, t := range h.Tensors {
+		dtype, err := cartonType(name, string(t.DType))
+		if err != nil {
+			return nil, err
+		}
+		one := *from
+		one.off, one.size = h.DataStart+t.Begin, t.End-t.Begin
+		tensors = append(tensors, dataTensor{name: t.Name, dtype: dtype, shape: t.Shape, file: &one})
+	}
+	slices.SortFunc(tensors, func(a, b dataTensor) int { return strings.Compare(a.name, b.name) })
+	return tensors, nil
+}
+
+func readNPY(name string, f *os.File, from *file) ([]dataTensor, error) {
+	h, err := npy.ReadHeader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", carton.QuotePath(name), err)
+	}
+	dtype, err := cartonType(name, h.DType)
+	if err != nil {
+		return nil, err
+	}
+	if got := from.size - h.DataStart; got != h.Bytes() {
+		return nil, &carton.Error{Path: name, Kind: carton.ErrFormat, Msg: fmt.Sprintf("has %d bytes of elements, want %d", got, h.Bytes())}
+	}
+	t := dataTensor{dtype: dtype, shape: slices.Clone(h.Shape), file: from}
+	from.off, from.size = h.DataStart, h.Bytes()
+	if !h.BigEndian && (!h.Fortran || len(h.Shape) < 2) {
+		return []dataTensor{t}, nil
+	}
+	if h.Bytes() > MaxReorderedBytes {
+		err := &carton.Error{Path: name, Kind: carton.ErrLimit, Msg: fmt.Sprintf("is %d bytes in Fortran order or big-endian, want at most %d", h.Bytes(), MaxReorderedBytes)}
+		return nil, err
+	}
+	raw, err := io.ReadAll(io.NewSectionReader(f, h.DataStart, h.Bytes()))
+	if err == nil && int64(len(raw)) != h.Bytes() {
+		err = changed(name, "has shrunk")
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.file = &file{text: inOrder(raw, h, int(dtype.Size())), size: h.Bytes()}
+	return []dataTensor{t}, nil
+}
+
+// inOrder puts elements into C order, little-endian.
+func inOrder(raw []byte, h *npy.Header, size int) []byte {
+	out := make([]byte, 0, len(raw))
+	stride := make([]int, len(h.Shape)) // in elements, of the file
+	for i, n := 0, 1; i < len(h.Shape); i++ {
+		at := i
+		if !h.Fortran {
+			at = len(h.Shape) - 1 - i
+		}
+		stride[at] = n
+		n *= int(h.Shape[at])
+	}
+	index := make([]int64, len(h.Shape))
+	for at := 0; len(out) < len(raw); {
+		element := raw[at*size : (at+1)*size]
+		out = append(out, element...)
+		if h.BigEndian {
+			slices.Reverse(out[len(out)-size:])
+		}
+		for d := len(index) - 1; d >= 0; d-- {
+			index[d]++
+			at += stride[d]
+			if index[d] < h.Shape[d] {
+				break
+			}
+			at -= stride[d] * int(h.Shape[d])
+			index[d] = 0
+		}
+	}
+	return out
+}
+
+// cartonType returns the type of tensor_data/ for one of safetensors.
+func cartonType(name, dtype string) (carton.DType, error) {
+	d, ok := cartonTypes[dtype]
+	if !ok {
+		return "", &carton.Error{
+			Path: name, Kind: carton.ErrFormat,
+			Msg: fmt.Sprintf("got elements of the type %s, want float32, float64, int8 to int64 or uint8 to uint64", carton.QuotePath(dtype)),
+		}
+	}
+	return d, nil
+}
