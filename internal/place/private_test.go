@@ -20,7 +20,7 @@ func TestPrivateDir(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer root.Close()
+		root.Close()
 		fi, err := os.Stat(dir)
 		if err != nil || !fi.IsDir() || runtime.GOOS != "windows" && fi.Mode().Perm() != 0o700 {
 			t.Errorf("got %v, %v, want a folder of mode 0700", fi.Mode(), err)

@@ -150,7 +150,7 @@ func (u *upload) lose(ctx context.Context, f *fault) {
 // explain returns what an upload that is given up fails with.
 func (u *upload) explain(f *fault) error {
 	err := u.repo.host.explain(f, u.content.desc.Size)
-	if u.tooLarge != nil && u.tooLarge != f.err {
+	if u.tooLarge != nil && f.patch {
 		return fmt.Errorf("%w; and in chunks: %w", u.tooLarge, err)
 	}
 	return err

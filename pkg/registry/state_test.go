@@ -41,11 +41,11 @@ func TestDecodeState(t *testing.T) {
 		f(&s)
 		return string(s.encode())
 	}
-	replace := func(old, new string) string {
-		if !strings.Contains(good, old) {
-			t.Fatalf("%s holds no %s", good, old)
+	replace := func(was, is string) string {
+		if !strings.Contains(good, was) {
+			t.Fatalf("%s holds no %s", good, was)
 		}
-		return strings.Replace(good, old, new, 1)
+		return strings.Replace(good, was, is, 1)
 	}
 	for name, s := range map[string]string{
 		"nothing":            "",
@@ -159,7 +159,7 @@ func TestHostileStateFiles(t *testing.T) {
 		"another host":     {spoil: edit(func(s *state) { s.Location = other.URL + "/v2/org/m/blobs/uploads/1" })},
 		"another name":     {spoil: edit(func(s *state) { s.Location = strings.Replace(s.Location, "127.0.0.1", "localhost", 1) })},
 		"another scheme":   {spoil: edit(func(s *state) { s.Location = "file:///etc/passwd" })},
-		"another path":     {spoil: edit(func(s *state) { s.Location = s.Location[:strings.Index(s.Location, "/v2/")] + "/v2/" })},
+		"another path":     {spoil: edit(func(s *state) { s.Location, _, _ = strings.Cut(s.Location, "org/m/") })},
 		"another upload":   {spoil: edit(func(s *state) { s.Digest = testDigest })},
 		"another registry": {spoil: edit(func(s *state) { s.Registry = "other.example" })},
 		"old":              {spoil: edit(func(s *state) { s.Time = s.Time.Add(-2 * maxStateAge) })},
