@@ -11,6 +11,7 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/registry"
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -89,11 +90,17 @@ type reader struct {
 	layout.Fetcher
 	received  *atomic.Int64
 	modelHash string // "" is any
+
+	raw    []byte // an image manifest that is here already, nil for none
+	digest digest.Digest
 }
 
 // FetchManifest fetches an image manifest, and judges the model that it names.
 func (r *reader) FetchManifest(ctx context.Context, desc ocispec.Descriptor) ([]byte, error) {
-	raw, err := r.Fetcher.FetchManifest(ctx, desc)
+	raw, err := r.raw, error(nil)
+	if raw == nil || desc.Digest != r.digest {
+		raw, err = r.Fetcher.FetchManifest(ctx, desc)
+	}
 	if err != nil || r.modelHash == "" {
 		return raw, err
 	}

@@ -44,6 +44,15 @@ func Resolve(ctx context.Context, ref string, opts Options) (ocispec.Descriptor,
 // resolve opens an artifact's place, and asks it what the location stands for.
 // It returns the location with the tag that was taken.
 func (c *client) resolve(ctx context.Context, loc Location) (*site, Location, ocispec.Descriptor, error) {
+	return c.ask(ctx, loc, func(s *site, reference string) (ocispec.Descriptor, error) {
+		return s.store.Resolve(ctx, reference)
+	})
+}
+
+// ask is resolve with a question of the caller's.
+func (c *client) ask(
+	ctx context.Context, loc Location, question func(s *site, reference string) (ocispec.Descriptor, error),
+) (*site, Location, ocispec.Descriptor, error) {
 	written := loc.String()
 	if loc.Reference() == "" {
 		loc.Tag = defaultTag
@@ -52,7 +61,7 @@ func (c *client) resolve(ctx context.Context, loc Location) (*site, Location, oc
 	if err != nil {
 		return nil, loc, ocispec.Descriptor{}, err
 	}
-	desc, err := s.store.Resolve(ctx, loc.Reference())
+	desc, err := question(s, loc.Reference())
 	if err != nil && loc.Kind == KindRegistry {
 		if _, there := os.Stat(written); there == nil {
 			err = hint.With(err, "for the file or folder of that name write ./%s", written)
@@ -121,11 +130,19 @@ func openPath(name string) (carton.Source, error) {
 }
 
 func (c *client) openArtifact(ctx context.Context, loc Location, opts openOptions) (*opened, error) {
-	s, loc, desc, err := c.resolve(ctx, loc)
+	// A registry gives the image manifest with its digest, in one answer.
+	var raw []byte
+	s, loc, desc, err := c.ask(ctx, loc, func(s *site, reference string) (desc ocispec.Descriptor, err error) {
+		if s.repo == nil {
+			return s.store.Resolve(ctx, reference)
+		}
+		desc, raw, err = s.repo.ResolveManifest(ctx, reference)
+		return desc, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	f := &reader{Fetcher: s.store, received: &c.received, modelHash: opts.modelHash}
+	f := &reader{Fetcher: s.store, received: &c.received, modelHash: opts.modelHash, raw: raw, digest: desc.Digest}
 	src, err := convert.Open(ctx, f, desc, convert.OpenOptions{Wrap: opts.wrap, Origin: s.origin()})
 	if err != nil {
 		return nil, err

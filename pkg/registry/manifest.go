@@ -32,14 +32,7 @@ var manifestTypes = []string{
 // GET where a registry's answer to HEAD says too little. What it returns for
 // an index or any other kind of manifest is returned as it is.
 func (r *Repository) Resolve(ctx context.Context, reference string) (ocispec.Descriptor, error) {
-	want := digest.Digest("")
-	if !tagRE.MatchString(reference) {
-		want = digest.Digest(reference)
-		if err := checkDigest(want); err != nil {
-			return ocispec.Descriptor{}, badReference(reference, "want a tag or a digest")
-		}
-	}
-	u, err := r.url(ctx, "manifests/"+reference)
+	u, want, err := r.manifestURL(ctx, reference)
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
@@ -48,6 +41,40 @@ func (r *Repository) Resolve(ctx context.Context, reference string) (ocispec.Des
 		return desc, fmt.Errorf("resolve %s: %w", reference, err)
 	}
 	return desc, nil
+}
+
+// ResolveManifest is Resolve and FetchManifest in one request, for who wants the
+// bytes anyway.
+func (r *Repository) ResolveManifest(ctx context.Context, reference string) (ocispec.Descriptor, []byte, error) {
+	u, want, err := r.manifestURL(ctx, reference)
+	if err != nil {
+		return ocispec.Descriptor{}, nil, err
+	}
+	type answer struct {
+		desc ocispec.Descriptor
+		raw  []byte
+	}
+	a, err := read(ctx, r, func(ctx context.Context) (a answer, err error) {
+		a.desc, a.raw, err = r.getManifest(ctx, u, want, manifestTypes)
+		return a, err
+	})
+	if err != nil {
+		return a.desc, nil, fmt.Errorf("resolve %s: %w", reference, err)
+	}
+	return a.desc, a.raw, nil
+}
+
+// manifestURL returns where a tag or digest is asked for, and the digest.
+func (r *Repository) manifestURL(ctx context.Context, reference string) (*url.URL, digest.Digest, error) {
+	want := digest.Digest("")
+	if !tagRE.MatchString(reference) {
+		want = digest.Digest(reference)
+		if err := checkDigest(want); err != nil {
+			return nil, "", badReference(reference, "want a tag or a digest")
+		}
+	}
+	u, err := r.url(ctx, "manifests/"+reference)
+	return u, want, err
 }
 
 func (r *Repository) resolve(ctx context.Context, u *url.URL, want digest.Digest) (ocispec.Descriptor, error) {
