@@ -45,11 +45,8 @@ func (r *run) fetchRange(p *part, first, n int, buf []byte) error {
 	r.prove(p)
 	f := &fetcher{r: r, p: p, body: body, buf: buf, block: first, off: off, end: off + size}
 	f.startHash()
-	err = f.receive()
-	if herr := f.stopHash(); err == nil {
-		err = herr
-	}
-	return err
+	defer f.stopHash()
+	return f.receive()
 }
 
 // prove notes that a part's ranges work: everybody may ask for one.
@@ -78,8 +75,6 @@ func (r *run) fetched(p *part, first, n int, err error) error {
 	case err == nil:
 		p.fails = 0
 		return nil
-	case p.over: // the source had more to say than the part is long
-		return r.named(p, err)
 	case p.fallen: // whatever it was, it was told to end
 	case r.ctx.Err() != nil:
 		return r.ctx.Err()
@@ -225,12 +220,14 @@ func (f *fetcher) startHash() {
 }
 
 // stopHash takes back what was hashed of a block that did not arrive whole.
-func (f *fetcher) stopHash() error {
+func (f *fetcher) stopHash() {
 	if !f.inline {
-		return nil
+		return
 	}
 	f.p.sum, f.p.crc = f.mark, f.crc
-	return f.r.hashed(f.p)
+	f.r.mu.Lock()
+	defer f.r.mu.Unlock()
+	f.p.hashing = false
 }
 
 // keepMark remembers the hash at the end of a block.

@@ -120,7 +120,7 @@ var errDisk = errors.New("the disk gives back other bytes than were written to i
 func (r *run) hashed(p *part) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if p.next == len(p.blocks) && !p.fallen {
+	if p.complete() {
 		r.mu.Unlock()
 		done, err := r.judge(p)
 		r.mu.Lock()

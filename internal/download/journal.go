@@ -188,7 +188,7 @@ func size(n int64) string {
 	const units = "kMGTPE"
 	f := float64(n)
 	i := -1
-	for f >= 999.5 && i+1 < len(units) {
+	for f >= 999.95 && i+1 < len(units) {
 		f /= 1000
 		i++
 	}

@@ -23,7 +23,6 @@ type part struct {
 	proved   bool // a range was answered with that range
 	fails    int  // attempts since the last that did well
 	fallen   bool // ranges don't do
-	over     bool // through
 	next     int  // blocks that are hashed
 	hashing  bool // somebody hashes
 	ahead    int  // blocks of this run that wait for their hash
@@ -104,10 +103,18 @@ func (p *part) restart() {
 	p.sum, p.crc, p.next = sha256.New(), 0, 0
 }
 
-// hashable reports whether bytes wait for their hash and nobody is at it.
+// hashable reports whether bytes wait for their hash, or the part for its
+// judgement, and nobody is at it.
 func (p *part) hashable() bool {
-	return !p.hashing && !p.fallen && p.next < len(p.blocks) && p.blocks[p.next].arrived()
+	if p.hashing || p.fallen {
+		return false
+	}
+	return p.complete() || p.next < len(p.blocks) && p.blocks[p.next].arrived()
 }
+
+// complete reports whether the part can be judged: all of it is hashed, and
+// nobody waits for what a place has to say after its last byte.
+func (p *part) complete() bool { return p.next == len(p.blocks) && p.fetching == 0 && !p.fallen }
 
 // fetchable reports whether a range can be asked for.
 func (p *part) fetchable() bool {

@@ -201,7 +201,6 @@ func (r *run) through(p *part) error {
 	r.mu.Lock()
 	r.begun = slices.DeleteFunc(r.begun, func(q *part) bool { return q == p })
 	r.left--
-	p.over = true
 	r.news.Broadcast()
 	r.mu.Unlock()
 	p.cancel()
