@@ -120,10 +120,11 @@ func (f *File) Commit() error {
 	if err := o.rename(); err != nil {
 		return err
 	}
+	// At once: a process that is killed in the sync would leave it for good.
+	o.removeJournal(f.journal)
 	// The lock goes last, when no other process can find NAME.partial. All
 	// content is synced: closing has nothing more to tell.
 	err := o.syncParent()
-	o.removeJournal(f.journal)
 	f.close()
 	return err
 }

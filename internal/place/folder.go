@@ -158,12 +158,13 @@ func (d *Folder) Commit() error {
 	if err := d.replace(); err != nil {
 		return err
 	}
+	// At once: a process that is killed in the sync would leave it for good.
+	o.removeJournal(d.journal)
 	err := o.syncParent()
 	// After a swap the old folder has the partial name.
 	if rest := o.parent.RemoveAll(o.partial()); err == nil {
 		err = Explain("remove", o.beside(o.partial()), rest)
 	}
-	o.removeJournal(d.journal)
 	d.unlock()
 	o.parent.Close()
 	return err
