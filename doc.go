@@ -17,6 +17,11 @@
 // broken; [PushOptions] Force forgives the last. The image manifest goes last,
 // so that a tag never points to what is not complete.
 //
+// The image form of a carton, which runtimes mount that mount no artifacts, goes
+// beside the artifact ([PushOptions] Image, [Image]). Its tag moves before the
+// artifact's. A push that would leave one of another model behind is refused
+// unless it says so.
+//
 // A pull gives a file or folder its final name when every byte was checked
 // against the model hash, and not before. What is there already is not
 // replaced unless [PullOptions] Force says so.

@@ -35,9 +35,14 @@ type Options struct {
 // PushOptions say how a carton is pushed. The zero value is the default mapping.
 type PushOptions struct {
 	Options
-	// Mapping says how the carton becomes an artifact. Its CacheDir and
-	// AllowInvalidInfo are set from Options and Force.
+	// Mapping says how the carton becomes an artifact. Its CacheDir,
+	// AllowInvalidInfo and Image are set from Options, Force and Image.
 	Mapping convert.Options
+	// Image says whether the image form is pushed too. It sets Mapping's.
+	Image ImageMode
+	// ImageTag is the image form's tag; "" is each tag of the artifact, followed by
+	// "-image".
+	ImageTag string
 	// NoClobber refuses to move a tag that points to something else.
 	NoClobber bool
 	// DryRun asks the place what it has, and sends nothing.

@@ -12,7 +12,6 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // PushResult says what a push did. Its JSON is what `push --format json` prints.
@@ -33,6 +32,8 @@ type PushResult struct {
 	// Layers are the artifact's layers, in their order. Members of one content
 	// have layers of one digest.
 	Layers []PushedLayer `json:"layers"`
+	// Image is the image form that was pushed beside it, or nil.
+	Image *PushedImage `json:"image,omitempty"`
 	// BytesUploaded counts the bytes of blobs that went out in this run, those that
 	// had to be sent again included.
 	BytesUploaded int64 `json:"bytesUploaded"`
@@ -55,6 +56,9 @@ type PushedLayer struct {
 	// Status is "uploaded", "exists" or "mounted", and after a dry run "exists" or
 	// "missing".
 	Status string `json:"status,omitempty"`
+	// Extra: the layer is no member, but a copy for the page of a registry; Paths
+	// has its name.
+	Extra bool `json:"extra,omitempty"`
 }
 
 // Bytes returns the size of all blobs, each counted once.
@@ -74,6 +78,9 @@ func (r *PushResult) Bytes() int64 {
 // "host/repository:tag", with more tags behind commas, or the same in an image
 // layout. Bytes that are there already are not sent, and not read.
 //
+// With ImagePush it pushes the image form of the carton too, which shares the
+// artifact's blobs; both tags move, the artifact's last.
+//
 // A carton that [carton.Check] finds errors in is not pushed, unless Force says
 // so. With NoClobber, a tag that points to something else is an error wrapping
 // layout.ErrTagExists; a push of what is there already is none.
@@ -82,35 +89,34 @@ func Push(ctx context.Context, source, ref string, opts PushOptions) (*PushResul
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
 	}
-	to, tags, err := opts.target(ref)
+	p := &push{opts: opts, name: from.Redacted()}
+	to, err := p.aim(ref)
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
 	}
 	c := newClient(opts.Options)
-	s, err := c.site(to, true)
-	if err != nil {
+	if p.site, err = c.site(to, true); err != nil {
 		return nil, fmt.Errorf("push %s: %w", to, err)
 	}
-	src, err := c.open(ctx, from, openOptions{hand: s})
+	src, err := c.open(ctx, from, openOptions{hand: p.site})
 	if err != nil {
 		return nil, fmt.Errorf("push %s: %w", from.Redacted(), err)
 	}
 	defer src.Close()
-	p := &push{opts: opts, src: src.Source, name: from.Redacted(), site: s, tags: tags}
+	p.src = src.Source
 	return p.run(ctx)
 }
 
 // PushSource is Push of a carton that is open. name is what errors call it.
 func PushSource(ctx context.Context, src carton.Source, name, ref string, opts PushOptions) (*PushResult, error) {
-	to, tags, err := opts.target(ref)
+	p := &push{opts: opts, src: src, name: name}
+	to, err := p.aim(ref)
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
 	}
-	s, err := newClient(opts.Options).site(to, true)
-	if err != nil {
+	if p.site, err = newClient(opts.Options).site(to, true); err != nil {
 		return nil, fmt.Errorf("push %s: %w", to, err)
 	}
-	p := &push{opts: opts, src: src, name: name, site: s, tags: tags}
 	return p.run(ctx)
 }
 
@@ -145,6 +151,19 @@ type push struct {
 	name string // of src, for errors
 	site *site
 	tags []string
+	// imageTags are those of the image form; nil where none is pushed.
+	imageTags []string
+}
+
+// aim says where a push goes, and under which tags.
+func (p *push) aim(ref string) (to Location, err error) {
+	if to, p.tags, err = p.opts.target(ref); err != nil {
+		return to, err
+	}
+	if p.opts.Image == ImagePush {
+		p.imageTags, err = imageTags(to, p.tags, p.opts.ImageTag)
+	}
+	return to, err
 }
 
 func (p *push) run(ctx context.Context) (*PushResult, error) {
@@ -154,20 +173,32 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 			return nil, fmt.Errorf("push %s: %w", p.name, err)
 		}
 	}
-	art, result, err := p.plan(ctx)
+	if err := p.checkTags(ctx); err != nil {
+		return nil, p.blame(err)
+	}
+	forms, result, err := p.plan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("push %s: %w", p.name, err)
 	}
+	art := forms.Artifact
 	if want := p.site.loc.Digest; want != "" && want != art.Digest {
 		err := fmt.Errorf("push %s: the artifact's digest: got %s, want %s", p.name, art.Digest, want)
 		return nil, hint.With(err, "other options, such as --layers, give other digests; or push to a tag")
 	}
+	if forms.Image != nil && p.opts.NoClobber {
+		if err := p.checkClobber(ctx, forms); err != nil {
+			return nil, p.blame(err)
+		}
+	}
 	if p.opts.Planned != nil {
 		p.opts.Planned(result)
 	}
-	if p.opts.DryRun {
-		err = p.ask(ctx, art, result)
-	} else {
+	switch {
+	case p.opts.DryRun:
+		err = p.ask(ctx, forms, result)
+	case forms.Image != nil:
+		err = p.sendBoth(ctx, forms, result)
+	default:
 		err = p.send(ctx, art, result)
 	}
 	if err != nil {
@@ -182,7 +213,7 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 func (p *push) blame(err error) error {
 	var member *carton.Error
 	if !errors.As(err, &member) {
-		return fmt.Errorf("push %s: %w", p.site.loc, err)
+		return fmt.Errorf("push %s: %w", p.site.loc, explainRefusal(err, p.opts.Mapping))
 	}
 	blamed := fmt.Errorf("push %s: %w", p.name, member)
 	for _, h := range hint.Of(err) {
@@ -216,24 +247,42 @@ func (p *push) check(ctx context.Context) error {
 	return hint.With(err, "--force pushes it all the same")
 }
 
-// plan makes the artifact, and what is known of the push before it begins.
-func (p *push) plan(ctx context.Context) (*layout.Artifact, *PushResult, error) {
+// checkTags refuses what the tags that are there speak against, before anything
+// is read.
+func (p *push) checkTags(ctx context.Context) error {
+	switch p.opts.Image {
+	case ImagePush:
+		return refuseStranger(ctx, p.site.store, p.imageTags)
+	case ImageUnsaid:
+		return refuseDrift(ctx, p.site.store, p.tags, p.src.Manifest().ModelHash())
+	}
+	return nil
+}
+
+// plan makes the artifact and its image form, and what is known of the push
+// before it begins.
+func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
 	mapping := p.opts.Mapping
 	mapping.CacheDir, mapping.AllowInvalidInfo = p.opts.CacheDir, p.opts.Force
-	art, planned, err := convert.Build(ctx, p.src, mapping)
+	mapping.Image = p.opts.Image == ImagePush
+	forms, err := convert.BuildForms(ctx, p.src, mapping)
 	if err != nil {
 		return nil, nil, err
 	}
+	art := forms.Artifact
 	result := &PushResult{
 		Reference: p.site.loc.String(), Tags: p.tags, Digest: art.Digest, ModelHash: p.src.Manifest().ModelHash(),
 		ArtifactType: art.ArtifactType, Size: art.Size, DryRun: p.opts.DryRun,
 	}
 	for i, l := range art.Layers {
 		result.Layers = append(result.Layers, PushedLayer{
-			Paths: planned[i].Paths, MediaType: l.MediaType, Digest: l.Digest, Size: l.Size,
+			Paths: forms.Layers[i].Paths, MediaType: l.MediaType, Digest: l.Digest, Size: l.Size, Extra: forms.Layers[i].Extra,
 		})
 	}
-	return art, result, nil
+	if forms.Image != nil {
+		result.Image = newPushedImage(p.site.loc, p.imageTags, forms.Image, art)
+	}
+	return forms, result, nil
 }
 
 // send pushes the artifact.
@@ -241,31 +290,39 @@ func (p *push) send(ctx context.Context, art *layout.Artifact, result *PushResul
 	pushed, err := layout.Push(ctx, p.site.store, art, layout.PushOptions{
 		Tags: p.tags, Concurrency: p.opts.Concurrency, NoClobber: p.opts.NoClobber, Progress: p.opts.Progress,
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		result.took(pushed)
 	}
+	return err
+}
+
+// took notes what became of the artifact's blobs.
+func (r *PushResult) took(pushed *layout.PushResult) {
 	status := map[digest.Digest]string{}
 	for _, l := range pushed.Layers {
 		status[l.Digest] = string(l.Status)
 	}
-	for i := range result.Layers {
-		result.Layers[i].Status = status[result.Layers[i].Digest]
+	for i := range r.Layers {
+		r.Layers[i].Status = status[r.Layers[i].Digest]
 	}
-	result.BytesUploaded, result.BytesResumed = pushed.BytesUploaded, pushed.BytesResumed
-	return nil
+	r.BytesUploaded, r.BytesResumed = pushed.BytesUploaded, pushed.BytesResumed
 }
 
 // ask finds out what a push would send, and whether the place would take it.
-func (p *push) ask(ctx context.Context, art *layout.Artifact, result *PushResult) error {
-	if err := layout.CheckArtifact(ctx, p.site.store, art); err != nil {
+func (p *push) ask(ctx context.Context, forms *convert.Forms, result *PushResult) error {
+	if err := layout.CheckArtifact(ctx, p.site.store, forms.Artifact); err != nil {
 		return err
+	}
+	if forms.Image != nil {
+		if err := layout.CheckArtifact(ctx, p.site.store, forms.Image); err != nil {
+			return fmt.Errorf("image form: %w", err)
+		}
 	}
 	status := map[digest.Digest]string{}
 	for i := range result.Layers {
 		l := &result.Layers[i]
 		if status[l.Digest] == "" {
-			desc := ocispec.Descriptor{MediaType: l.MediaType, Digest: l.Digest, Size: l.Size}
-			there, err := layout.Has(ctx, p.site.store, desc)
+			there, err := layout.Has(ctx, p.site.store, descriptorOf(*l))
 			if err != nil {
 				return err
 			}

@@ -64,4 +64,7 @@ type Quirks struct {
 	CDN bool
 	// AnyManifest stores manifests whose blobs are not there.
 	AnyManifest bool
+	// ImagesOnly refuses an artifactType, and every config but an image's. [ECR
+	// before 2024]
+	ImagesOnly bool
 }

@@ -96,6 +96,9 @@ func (r *Registry) putManifest(w http.ResponseWriter, req *http.Request, repo, n
 		fail(w, http.StatusBadRequest, "DIGEST_INVALID", "provided digest did not match uploaded content")
 		return
 	}
+	if r.refusesManifest(w, content) {
+		return
+	}
 	if missing := r.missing(repo, content); missing != "" && !r.conf.Quirks.AnyManifest {
 		fail(w, http.StatusNotFound, "MANIFEST_BLOB_UNKNOWN", "manifest names the blob "+missing+", which is not here")
 		return

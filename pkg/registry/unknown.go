@@ -40,8 +40,9 @@ func (r *Repository) PushStream(ctx context.Context, size int64, open layout.Ope
 	return c.desc.Digest, nil
 }
 
-// streamChunk is the size of chunks where nothing speaks against it.
-const streamChunk = wideChunk
+// streamChunk is the size of chunks where nothing speaks against it: what a
+// registry refuses of a larger one is read again.
+const streamChunk = firstChunk
 
 // newTrail makes the trail of a session. Where the digest is to be learnt it has
 // no marks, so that who goes on reads all again.
