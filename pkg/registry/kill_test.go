@@ -56,12 +56,17 @@ func TestKilledProcess(t *testing.T) {
 		for range 3 {
 			child := exec.Command(os.Args[0], "-test.run=^TestPushChild$")
 			child.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %s", childVariable, reg.Host, chunk, dir))
+			started := make(chan struct{})
 			reg.Break(registrytest.Fault{
 				Methods: "PUT|PATCH", Path: uploads, After: rng.IntN(whole + 1),
-				Effect: killer(child, rng.Int64N(most)),
+				Effect: killer(func() { <-started; _ = child.Process.Kill() }, rng.Int64N(most)),
 			})
-			if out, err := child.CombinedOutput(); err == nil {
-				t.Errorf("seed %d: the process was not killed: %s", seed, out)
+			if err := child.Start(); err != nil {
+				t.Fatal(err)
+			}
+			close(started)
+			if child.Wait() == nil {
+				t.Errorf("seed %d: the process was not killed", seed)
 			}
 			reg.Mend()
 		}
@@ -87,9 +92,9 @@ func TestKilledProcess(t *testing.T) {
 }
 
 // killer kills a process behind so many bytes of a request.
-func killer(child *exec.Cmd, after int64) registrytest.Effect {
+func killer(kill func(), after int64) registrytest.Effect {
 	return func(_ http.ResponseWriter, req *http.Request, next http.Handler) {
-		req.Body = &fuse{ReadCloser: req.Body, left: after, kill: func() { _ = child.Process.Kill() }}
+		req.Body = &fuse{ReadCloser: req.Body, left: after, kill: kill}
 		registrytest.Discard(next, req)
 		_, _ = io.Copy(io.Discard, req.Body)
 		panic(http.ErrAbortHandler)
