@@ -3,19 +3,20 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
+	"io"
 	"math"
+
+	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
 
 // tensor is a named view of parameters of a network, in C order.
 type tensor struct {
 	name   string
-	shape  []int
+	shape  []int64
 	values []*float64
 }
 
-// tensors returns the network's parameters, in the order in which they are
-// written.
+// tensors returns the network's parameters.
 func (n *network) tensors() []tensor {
 	hiddenWeight := make([]*float64, 0, hidden*features)
 	for i := range n.hiddenWeight {
@@ -26,12 +27,12 @@ func (n *network) tensors() []tensor {
 		outputWeight = append(outputWeight, pointers(n.outputWeight[k][:])...)
 	}
 	return []tensor{
-		{"input.mean", []int{features}, pointers(n.mean[:])},
-		{"input.std", []int{features}, pointers(n.std[:])},
-		{"hidden.weight", []int{hidden, features}, hiddenWeight},
-		{"hidden.bias", []int{hidden}, pointers(n.hiddenBias[:])},
-		{"output.weight", []int{classes, hidden}, outputWeight},
-		{"output.bias", []int{classes}, pointers(n.outputBias[:])},
+		{"input.mean", []int64{features}, pointers(n.mean[:])},
+		{"input.std", []int64{features}, pointers(n.std[:])},
+		{"hidden.weight", []int64{hidden, features}, hiddenWeight},
+		{"hidden.bias", []int64{hidden}, pointers(n.hiddenBias[:])},
+		{"output.weight", []int64{classes, hidden}, outputWeight},
+		{"output.bias", []int64{classes}, pointers(n.outputBias[:])},
 	}
 }
 
@@ -43,32 +44,23 @@ func pointers(values []float64) []*float64 {
 	return out
 }
 
-// safetensors returns the parameters as a safetensors file of float32: the
-// header's length as a little-endian uint64, the header as JSON, padded with
-// spaces to a multiple of 8, and the values.
+// safetensors returns the parameters as a safetensors file of float32.
 // https://huggingface.co/docs/safetensors
 func (n *network) safetensors() ([]byte, error) {
-	type entry struct {
-		DType   string `json:"dtype"`
-		Shape   []int  `json:"shape"`
-		Offsets [2]int `json:"data_offsets"`
-	}
-	header := map[string]any{"__metadata__": map[string]string{"format": "np"}}
-	var data []byte
+	var tensors []safetensors.WriteTensor
 	for _, t := range n.tensors() {
-		start := len(data)
+		var data []byte
 		for _, v := range t.values {
 			data = appendFloat32(data, *v)
 		}
-		header[t.name] = entry{"F32", t.shape, [2]int{start, len(data)}}
+		tensors = append(tensors, safetensors.WriteTensor{
+			Name: t.name, DType: safetensors.F32, Shape: t.shape,
+			Open: func() (io.Reader, error) { return bytes.NewReader(data), nil },
+		})
 	}
-	text, err := json.Marshal(header)
-	if err != nil {
-		return nil, err
-	}
-	text = append(text, bytes.Repeat([]byte(" "), -len(text)&7)...)
-	file := binary.LittleEndian.AppendUint64(nil, uint64(len(text)))
-	return append(append(file, text...), data...), nil
+	var file bytes.Buffer
+	err := safetensors.Write(&file, map[string]string{"format": "np"}, tensors)
+	return file.Bytes(), err
 }
 
 func appendFloat32(b []byte, v float64) []byte {

@@ -201,6 +201,18 @@ func (r *Reader) Natural() (int64, error) {
 	return v, nil
 }
 
+// Number consumes a number of any kind and returns it as it is written.
+func (r *Reader) Number() (string, error) {
+	w, err := r.word()
+	if err != nil {
+		return "", err
+	}
+	if !json.Valid([]byte(w)) || strings.IndexByte("-0123456789", w[0]) < 0 {
+		return "", fmt.Errorf("got %s, want a number", strconv.QuoteToGraphic(w))
+	}
+	return w, nil
+}
+
 // Bool consumes true or false.
 func (r *Reader) Bool() (bool, error) {
 	w, err := r.word()

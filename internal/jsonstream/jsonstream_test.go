@@ -132,10 +132,18 @@ func TestValues(t *testing.T) {
 	if got[0] != "é\n" || got[1] != int64(7) || got[2] != true || got[3] != true || naturals[1] != 1<<63-1 {
 		t.Errorf("got %v and %v", got, naturals)
 	}
+	for _, n := range []string{"0", "-1", "2.5e-3"} {
+		if got, err := read(n + " ").Number(); got != n || err != nil {
+			t.Errorf("%s: got %s, %v", n, got, err)
+		}
+	}
 	for doc, f := range map[string]func(*jsonstream.Reader) error{
 		`-1`:                  func(r *jsonstream.Reader) error { _, err := r.Natural(); return err },
 		`1.0`:                 func(r *jsonstream.Reader) error { _, err := r.Natural(); return err },
 		`9223372036854775808`: func(r *jsonstream.Reader) error { _, err := r.Natural(); return err },
+		`null`:                func(r *jsonstream.Reader) error { _, err := r.Number(); return err },
+		`-`:                   func(r *jsonstream.Reader) error { _, err := r.Number(); return err },
+		`"7"`:                 func(r *jsonstream.Reader) error { _, err := r.Number(); return err },
 		`yes`:                 func(r *jsonstream.Reader) error { _, err := r.Bool(); return err },
 		`nil`:                 func(r *jsonstream.Reader) error { _, err := r.Null(); return err },
 		`[1,2,3]`:             func(r *jsonstream.Reader) error { _, err := r.Naturals(2); return err },

@@ -1,5 +1,6 @@
 // Package safetensors reads the headers of safetensors files: which tensors a
-// file holds, of what type and shape, and where their bytes are.
+// file holds, of what type and shape, and where their bytes are. It also writes
+// such files, and reads the index of a model that is several of them.
 //
 // # The format
 //
@@ -27,6 +28,19 @@
 //
 // The form of the format's first draft, "offsets" and types such as "float16",
 // is read too; [Header] Draft says so.
+//
+// # Writing
+//
+// [Write] makes one file of the same tensors, always: the order of the reference
+// implementation, metadata sorted, the header padded with spaces to a multiple of
+// 8. What it writes, this package reads.
+//
+// # Sharded models
+//
+// A model of several files has an index beside them, [IndexName], that says which
+// file holds which tensor. Its names of files are plain ones: an index can't name
+// what lies outside its folder. What the files' own headers say counts; the index
+// is only a guide to them.
 //
 // Specification and reference implementation:
 // https://github.com/huggingface/safetensors/tree/v0.6.2, README.md and
