@@ -27,7 +27,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 content does not match its hash
 or breaks the format, 4 not found, 5 not allowed, 130 interrupted.`,
 		UsageText: "carton-oci COMMAND [flags] [arguments]",
 		Commands: []*cli.Command{
-			pushCommand(out), pullCommand(out), lsCommand(out), catCommand(out), inspectCommand(out), tensorsCommand(out),
+			pushCommand(out), pullCommand(out), packCommand(out), lsCommand(out), catCommand(out), inspectCommand(out), tensorsCommand(out),
 			diffCommand(out), verifyCommand(out), resolveCommand(out), loginCommand(out), logoutCommand(out), versionCommand(out),
 		},
 		Writer:    out.out,

@@ -27,7 +27,7 @@ func outputFlags() []cli.Flag {
 
 // registryFlags are those of commands that speak to a registry.
 func registryFlags() []cli.Flag {
-	flags := []cli.Flag{
+	return inCategory(categoryRegistry,
 		&cli.StringFlag{Name: "username", Aliases: []string{"u"}, Usage: "log in as `NAME`"},
 		&cli.BoolFlag{Name: "password-stdin", Usage: "read the password from standard input"},
 		&cli.StringFlag{Name: "registry-config", Usage: "credentials are in `FILE`, a Docker config.json"},
@@ -37,15 +37,23 @@ func registryFlags() []cli.Flag {
 		&cli.StringFlag{Name: "cert-file", Usage: "present the client certificate in `FILE` (PEM)"},
 		&cli.StringFlag{Name: "key-file", Usage: "the client certificate's key is in `FILE` (PEM)"},
 		&cli.DurationFlag{Name: "stall-timeout", Usage: "give a request up that moves nothing for `DURATION`", Value: 30 * time.Second},
-	}
+	)
+}
+
+// inCategory puts flags under one head of the help.
+func inCategory(category string, flags ...cli.Flag) []cli.Flag {
 	for _, f := range flags {
 		switch f := f.(type) {
 		case *cli.StringFlag:
-			f.Category = categoryRegistry
+			f.Category = category
+		case *cli.StringSliceFlag:
+			f.Category = category
 		case *cli.BoolFlag:
-			f.Category = categoryRegistry
+			f.Category = category
 		case *cli.DurationFlag:
-			f.Category = categoryRegistry
+			f.Category = category
+		case *cli.Uint64Flag:
+			f.Category = category
 		}
 	}
 	return flags

@@ -126,6 +126,12 @@ func (p *printer) warnf(format string, args ...any) {
 	fmt.Fprintln(p.err, "warning: "+oneLine(fmt.Sprintf(format, args...)))
 }
 
+// faultf tells one of several reasons for which the command does not go on; the
+// error behind them says what it did.
+func (p *printer) faultf(format string, args ...any) {
+	fmt.Fprintln(p.err, "error: "+oneLine(fmt.Sprintf(format, args...)))
+}
+
 // hintf tells what can be done.
 func (p *printer) hintf(format string, args ...any) {
 	fmt.Fprintln(p.err, "hint: "+oneLine(fmt.Sprintf(format, args...)))

@@ -17,7 +17,9 @@ func pushCommand(out *printer) *cli.Command {
 		Usage:     "send a carton to a registry or an image layout",
 		ArgsUsage: "SOURCE REF[,TAG...]",
 		Description: `What the registry has already is neither sent nor read. The last line printed is
-the digest; with -q it is the only one.`,
+the digest; with -q it is the only one. A folder or model file that is no carton
+is packed on the way where --runner, or another flag of what is packed, is given:
+with no file between, and the same digests. "carton-oci pack --help" says more.`,
 		Flags: flags([]cli.Flag{
 			&cli.StringFlag{Name: "layers", Usage: "`FORM` of layers: raw or tar", Value: string(convert.FormRaw)},
 			&cli.StringFlag{Name: "bundle-below", Usage: "bundle files that are no weights and smaller than `SIZE`"},
@@ -27,7 +29,7 @@ the digest; with -q it is the only one.`,
 			&cli.BoolFlag{Name: "no-clobber", Usage: "refuse to move a tag that points to something else"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be sent, and send nothing"},
 			&cli.BoolFlag{Name: "force", Usage: "push although carton.toml, or what it refers to, is wrong"},
-		}, sourceFlags()),
+		}, packFlags(), sourceFlags()),
 		Action: command(out, runPush),
 	}
 }
@@ -48,14 +50,19 @@ func runPush(c *cli.Context, s *session) error {
 	if err := s.logInAs(c, to); err != nil {
 		return err
 	}
+	loose, err := s.packLoose(c, source)
+	if err != nil {
+		return err
+	}
 	if !c.Bool("dry-run") {
 		s.showProgress("push")
 	}
-	result, err := cartonoci.Push(c.Context, source, ref, cartonoci.PushOptions{
+	opts := cartonoci.PushOptions{
 		Options: s.opts, Mapping: mapping,
 		NoClobber: c.Bool("no-clobber"), DryRun: c.Bool("dry-run"), Force: c.Bool("force"),
 		Planned: func(r *cartonoci.PushResult) { s.sayWhatTravels(source, r) },
-	})
+	}
+	result, err := pushCarton(c.Context, loose, source, ref, opts)
 	s.stopProgress()
 	if err != nil {
 		return err

@@ -25,20 +25,20 @@ var Runners = []Runner{
 	},
 	{
 		Name: "python", Compat: 1, Framework: "Python, =3.11",
-		Expects: "the package that the options name, and .carton/carton.lock", Needs: []string{".carton/carton.lock"},
+		Expects: ".carton/carton.lock, the entry package", Needs: []string{".carton/carton.lock"},
 		Opts: []string{"entrypoint_package", "entrypoint_fn"},
 	},
 	{
-		Name: "wasm", Compat: 1, Framework: "the interface, =0.0.1",
+		Name: "wasm", Compat: 1, Framework: "interface, =0.0.1",
 		Expects: "model.wasm, a component", Needs: []string{"model.wasm"},
 	},
 	{
 		Name: "rust-bert", Compat: 1, Framework: "rust-bert, =0.21.0",
-		Expects: "config.json, and the files that it names", Needs: []string{"config.json"},
+		Expects: "config.json, and what it names", Needs: []string{"config.json"},
 	},
 	{
 		Name: noopRunner, Compat: 1, Framework: "none, *",
-		Expects: "anything: it runs nothing, and is for storage only",
+		Expects: "anything; it runs nothing: storage only",
 	},
 }
 

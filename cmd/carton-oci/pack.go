@@ -1,0 +1,245 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/pmf"
+	"github.com/carton-oci/carton-oci/pkg/pack"
+	"github.com/urfave/cli/v2"
+)
+
+func packCommand(out *printer) *cli.Command {
+	return &cli.Command{
+		Name:        "pack",
+		Usage:       "make a carton of a folder or of model files",
+		ArgsUsage:   "DIR_OR_FILE...",
+		Description: packHelp(),
+		Flags: flags([]cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write `FILE` (NAME.carton)"},
+			&cli.StringSliceFlag{Name: "link", Usage: "leave out what `[PATH=]URL` serves: one file, or all of model/; may be repeated"},
+			&cli.BoolFlag{Name: "force", Usage: "replace FILE; pack what is broken all the same"},
+		}, packFlags()),
+		Action: command(out, runPack),
+	}
+}
+
+// packed is what `pack --format json` prints.
+type packed struct {
+	Path      string       `json:"path"`
+	ModelHash string       `json:"modelHash"`
+	Size      int64        `json:"size"` // of the file, in bytes
+	Members   int          `json:"members"`
+	Linked    []string     `json:"linked"` // members that LINKS names, and the file does not hold
+	Runner    runner       `json:"runner"`
+	Filled    []packedFact `json:"filled"`
+	LeftOut   []string     `json:"leftOut"`
+	Warnings  []string     `json:"warnings"`
+}
+
+type packedFact struct {
+	Field string `json:"field"`
+	Value string `json:"value"`
+	From  string `json:"from"`
+}
+
+func runPack(c *cli.Context, s *session) error {
+	paths := c.Args().Slice()
+	if len(paths) == 0 {
+		return wantArgs(c, "DIR_OR_FILE...")
+	}
+	if err := notEmpty(c, "output"); err != nil {
+		return err
+	}
+	opts, err := packOptions(c)
+	if err != nil {
+		return err
+	}
+	name, err := packOutput(c.String("output"), paths, opts)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(name); err == nil && !c.Bool("force") {
+		err := &carton.Error{Path: name, Kind: carton.ErrExist, Msg: "exists"}
+		return withHint(fmt.Errorf("pack: %w", err), "--force replaces it")
+	}
+	src, err := s.pack(c, paths, opts)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	s.showProgress("pack")
+	err = carton.Assemble(c.Context, name, src, carton.AssembleOptions{
+		Replace: c.Bool("force"), Thin: src.Thin, Progress: s.opts.Progress,
+	})
+	s.stopProgress()
+	if err != nil {
+		return fmt.Errorf("pack %s: %w", name, err)
+	}
+	return s.printPacked(c, name, src)
+}
+
+// packOutput names the file to write, which must not be among those that are
+// packed.
+func packOutput(name string, paths []string, opts pack.Options) (string, error) {
+	if name == "" {
+		at, err := filepath.Abs(paths[0])
+		if err != nil {
+			return "", err
+		}
+		name = filepath.Base(at)
+		for _, ext := range []string{".safetensors", ".pt2", ".pt", ".pth", ".wasm", ".onnx", ".gguf"} {
+			name = strings.TrimSuffix(name, ext)
+		}
+		name += ".carton"
+	}
+	for _, dir := range append([]string{opts.Misc, opts.TensorData, opts.InfoFile}, paths...) {
+		if dir != "" && (within(name, dir) || sameFile(name, dir)) {
+			err := usagef("pack", "%s would be written over, or into, what is packed: %s", quoted(name), quoted(dir))
+			return "", withHint(err, "name a file elsewhere: -o FILE.carton")
+		}
+	}
+	return name, nil
+}
+
+// sameFile reports whether two names are of one file.
+func sameFile(a, b string) bool {
+	one, err1 := os.Stat(a)
+	other, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(one, other)
+}
+
+// within reports whether a file that is to be written lies in a folder.
+func within(file, dir string) bool {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return false
+	}
+	parent, err1 := filepath.EvalSymlinks(filepath.Dir(file))
+	dir, err2 := filepath.EvalSymlinks(dir)
+	if errors.Join(err1, err2) != nil {
+		return false // and opening one of them will say why
+	}
+	parent, err1 = filepath.Abs(parent)
+	dir, err2 = filepath.Abs(dir)
+	rel, err3 := filepath.Rel(dir, parent)
+	return errors.Join(err1, err2, err3) == nil && filepath.IsLocal(rel)
+}
+
+// pack opens loose files as a carton, and tells what is odd about it.
+func (s *session) pack(c *cli.Context, paths []string, opts pack.Options) (*pack.Carton, error) {
+	s.showProgress("hash")
+	opts.Progress = s.opts.Progress
+	src, err := pack.Open(c.Context, paths, opts)
+	s.stopProgress()
+	s.opts.Progress = nil
+	if err != nil {
+		return nil, s.packError(c, paths, err)
+	}
+	for _, w := range src.Warnings {
+		s.warnf("%s", w)
+	}
+	if src.PMF != nil && src.PMF.Training.Status == "running" {
+		s.warnf("the training is still running: what is packed is the model as it is now")
+	}
+	return src, nil
+}
+
+// packError says what could not be packed, in the words of the command line.
+func (s *session) packError(c *cli.Context, paths []string, err error) error {
+	verb := c.Command.Name + " " + strings.Join(paths, " ")
+	var missing *pack.MissingError
+	var invalid *pmf.Invalid
+	switch {
+	case errors.As(err, &missing):
+		return missingFlags(verb, missing)
+	case errors.As(err, &invalid):
+		for _, v := range invalid.Violations {
+			s.faultf("%s", v)
+		}
+		rules := &foundError{[]error{err}}
+		return fmt.Errorf("%s: is no valid tree of the Plums Model Format: %s: %w", verb, count(len(invalid.Violations), "broken rule"), rules)
+	case errors.Is(err, pack.ErrOptions):
+		return &flagError{fmt.Errorf("%s: %w", verb, err)}
+	}
+	return fmt.Errorf("%s: %w", verb, err)
+}
+
+// missingFlags asks for flags, all in one error.
+func missingFlags(verb string, e *pack.MissingError) error {
+	var flags []string
+	hints := []string{}
+	for _, f := range e.Fields {
+		switch f {
+		case pack.FieldRunner:
+			var names []string
+			for _, r := range pack.Runners {
+				names = append(names, r.Name)
+			}
+			flags = append(flags, "--runner")
+			hints = append(hints, "--runner is what loads the model: "+strings.Join(names, ", ")+", or another; noop is for storage only")
+		case pack.FieldFrameworkVersion:
+			flags = append(flags, "--framework-version")
+			hints = append(hints, "--framework-version is which versions of its framework: =2.0.1, >=1.0, <2.0, or * for any")
+		}
+	}
+	err := error(&flagError{fmt.Errorf("%s: the files don't say it: want %s", verb, strings.Join(flags, " and "))})
+	for i := len(hints) - 1; i >= 0; i-- {
+		err = withHint(err, "%s", hints[i])
+	}
+	return err
+}
+
+func (s *session) printPacked(c *cli.Context, name string, src *pack.Carton) error {
+	members, err := src.Members(c.Context)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	p := packed{
+		Path: name, ModelHash: src.Manifest().ModelHash(), Size: info.Size(), Members: len(members),
+		Runner: runner{
+			Name: src.Info.Runner.Name, FrameworkVersion: src.Info.Runner.RequiredFrameworkVersion, CompatVersion: src.Info.Runner.CompatVersion,
+		},
+		Linked: []string{}, Filled: []packedFact{}, LeftOut: append([]string{}, src.LeftOut...), Warnings: append([]string{}, src.Warnings...),
+	}
+	for _, m := range members {
+		if src.Thin != nil && m.Target == "" && strings.HasPrefix(m.Path, "model/") && len(src.Thin.URLs[m.Hash]) > 0 {
+			p.Linked = append(p.Linked, m.Path)
+		}
+	}
+	for _, f := range src.Filled {
+		p.Filled = append(p.Filled, packedFact(f))
+	}
+	switch {
+	case s.json:
+		s.object(p)
+		return nil
+	case s.quiet:
+		s.linef("%s", p.Path)
+		return nil
+	}
+	rows := [][2]string{}
+	for _, f := range p.Filled {
+		rows = append(rows, [2]string{"filled in", fmt.Sprintf("%s = %s (%s)", f.Field, f.Value, f.From)})
+	}
+	for _, l := range p.LeftOut {
+		rows = append(rows, [2]string{"left out", l})
+	}
+	for _, l := range p.Linked {
+		rows = append(rows, [2]string{"linked", l})
+	}
+	s.fields(append(rows,
+		[2]string{"members", fmt.Sprint(p.Members)},
+		[2]string{"size", humanSize(p.Size)},
+		[2]string{"model hash", p.ModelHash},
+		[2]string{"path", p.Path},
+	)...)
+	return nil
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/pack"
+	"github.com/urfave/cli/v2"
+)
+
+// packFlags are those that say what is made of loose files, on the way to a
+// file or to a registry.
+func packFlags() []cli.Flag {
+	return inCategory(categoryPack,
+		&cli.StringFlag{Name: "runner", Usage: "what loads the model: `NAME` of a runner"},
+		&cli.StringFlag{Name: "framework-version", Usage: "which versions of its framework: `REQ`, such as =2.0.1 or >=1.0, <2.0"},
+		&cli.Uint64Flag{Name: "runner-compat", Usage: "model/ is laid out as version `N` of the runner's layout"},
+		&cli.StringSliceFlag{Name: "opt", Usage: "set the runner's option `KEY=VALUE`; may be repeated"},
+		&cli.StringFlag{Name: "name", Usage: "the model's `NAME`"},
+		&cli.StringFlag{Name: "description", Usage: "`TEXT` of at most 100 characters"},
+		&cli.StringFlag{Name: "model-description", Usage: "`TEXT` of any length, in Markdown"},
+		&cli.StringFlag{Name: "license", Usage: "an SPDX `EXPRESSION`"},
+		&cli.StringFlag{Name: "repository", Usage: "`URL` of the code that packs the model"},
+		&cli.StringFlag{Name: "homepage", Usage: "`URL` of the model"},
+		&cli.StringSliceFlag{Name: "platform", Usage: "runs only on this target `TRIPLE`; may be repeated"},
+		&cli.StringSliceFlag{Name: "declare-input", Usage: "declare the input `NAME:DTYPE:SHAPE`; may be repeated"},
+		&cli.StringSliceFlag{Name: "declare-output", Usage: "declare the output `NAME:DTYPE:SHAPE`; may be repeated"},
+		&cli.StringSliceFlag{Name: "self-test", Usage: "add a self test, `TEST`; may be repeated"},
+		&cli.StringSliceFlag{Name: "example", Usage: "add an example, `TEST`; may be repeated"},
+		&cli.StringFlag{Name: "carton-toml", Usage: "keep `FILE` as carton.toml, byte for byte, in place of all of the above"},
+		&cli.StringFlag{Name: "misc", Usage: "add the folder `DIR` as misc/"},
+		&cli.StringFlag{Name: "tensor-data", Usage: "add the folder `DIR`, which has an index.toml, as tensor_data/"},
+		&cli.BoolFlag{Name: "strict", Usage: "refuse what is only warned of else"},
+	)
+}
+
+const categoryPack = "what is packed"
+
+func packHelp() string {
+	var b strings.Builder
+	b.WriteString(`Takes a folder, one model file, or several. Files go to model/ by their paths; a
+TorchScript file becomes model/model.pt, a WebAssembly module model/model.wasm:
+that is where their runners look. A folder with carton.toml and model/ is taken
+as it is; a tree in the Plums Model Format is checked by that format's rules.
+The same files and flags give the same carton, bit for bit.
+
+  carton-oci pack ./model -o m.carton --runner python --framework-version =3.11
+
+What the files tell is filled in and shown: framework version, inputs and
+outputs of a .pt2; name and description of a Plums tree; inputs and outputs of a
+self test.
+
+`)
+	rows := [][]string{{"RUNNER", "COMPAT", "FRAMEWORK", "IN model/"}}
+	for _, r := range pack.Runners {
+		rows = append(rows, []string{r.Name, fmt.Sprint(r.Compat), r.Framework, r.Expects})
+	}
+	for _, row := range rows {
+		fmt.Fprintf(&b, "%-11s  %-6s  %-18s  %s\n", row[0], row[1], row[2], row[3])
+	}
+	b.WriteString(`
+Any other runner may be named. python wants the options entrypoint_package and
+entrypoint_fn. An option is an integer, float or boolean where it looks like
+one, and in double quotes a string.
+
+SHAPE is [batch,3,224], a symbol for all of it, or * for any. TEST is parts with
+commas between them, input:NAME=FILE,expected:NAME=FILE,name:TEXT (in an example
+output:NAME=FILE); FILE is a .npy, a .safetensors with one tensor, or
+@tensor_data/NAME or, in an example, @misc/PATH. Or TEST is a .safetensors file
+whose tensors are called input.NAME and expected.NAME or output.NAME.
+
+Left out are .git, .hg, .svn, .jj and empty folders. Symlinks may not lead
+outside; those to folders are expanded.`)
+	return b.String()
+}
+
+// packOptions reads the flags that packFlags declares.
+func packOptions(c *cli.Context) (pack.Options, error) {
+	o := pack.Options{
+		Runner: c.String("runner"), FrameworkVersion: c.String("framework-version"),
+		Name: c.String("name"), ShortDescription: c.String("description"), ModelDescription: c.String("model-description"),
+		License: c.String("license"), Repository: c.String("repository"), Homepage: c.String("homepage"),
+		Platforms: c.StringSlice("platform"),
+		InfoFile:  c.String("carton-toml"), Misc: c.String("misc"), TensorData: c.String("tensor-data"),
+		Strict: c.Bool("strict"), Force: c.Bool("force"),
+	}
+	if err := notEmpty(c, "runner", "framework-version", "carton-toml", "misc", "tensor-data"); err != nil {
+		return o, err
+	}
+	if o.FrameworkVersion != "" {
+		if err := carton.CheckVersionReq(o.FrameworkVersion); err != nil {
+			return o, usagef(c.Command.Name, "--framework-version: %v", err)
+		}
+	}
+	if c.IsSet("runner-compat") {
+		n := c.Uint64("runner-compat")
+		o.RunnerCompat = &n
+	}
+	read := func(flag string, parse func(text string) error) error {
+		for _, text := range c.StringSlice(flag) {
+			if err := parse(text); err != nil {
+				return &flagError{fmt.Errorf("%s: --%s: %w", c.Command.Name, flag, err)}
+			}
+		}
+		return nil
+	}
+	err := errors.Join(
+		read("opt", func(text string) error {
+			key, value, err := pack.ParseOpt(text)
+			if o.RunnerOpts == nil {
+				o.RunnerOpts = map[string]any{}
+			}
+			o.RunnerOpts[key] = value
+			return err
+		}),
+		read("declare-input", func(text string) error {
+			s, err := pack.ParseSpec(text)
+			o.Inputs = append(o.Inputs, s)
+			return err
+		}),
+		read("declare-output", func(text string) error {
+			s, err := pack.ParseSpec(text)
+			o.Outputs = append(o.Outputs, s)
+			return err
+		}),
+		read("self-test", func(text string) error {
+			t, err := pack.ParseTest(text, false)
+			o.SelfTests = append(o.SelfTests, t)
+			return err
+		}),
+		read("example", func(text string) error {
+			t, err := pack.ParseTest(text, true)
+			o.Examples = append(o.Examples, t)
+			return err
+		}),
+		read("link", func(text string) error {
+			l, err := pack.ParseLink(text)
+			o.Links = append(o.Links, l)
+			return err
+		}),
+	)
+	return o, err
+}
+
+// flagError is an error about flags that another package found.
+type flagError struct{ error }
+
+func (e *flagError) Is(target error) bool { return target == errUsage }
+func (e *flagError) Unwrap() error        { return e.error }
