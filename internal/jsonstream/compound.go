@@ -5,19 +5,32 @@ import (
 	"strconv"
 )
 
-// MaxSkipDepth is how deep a value may be nested that is skipped.
-const MaxSkipDepth = 64
+const (
+	// MaxSkipDepth is how deep a value may be nested that is skipped.
+	MaxSkipDepth = 64
+	// MaxKeys is how much memory the keys may take that are compared at one time,
+	// those of an object and of the objects around it, in bytes: their own and
+	// keyCost each.
+	MaxKeys = 64 << 20
+	keyCost = 64
+)
 
 // Object consumes an object and calls member behind each key; member consumes
 // the key's value. No key may occur twice.
 func (r *Reader) Object(member func(key string) error) error {
 	var seen keys
-	return r.Members(func(key string) error {
+	before := r.keys
+	err := r.Members(func(key string) error {
 		if seen.add(key) {
 			return fmt.Errorf("the key %s occurs twice", shorten(key))
 		}
+		if r.keys += keyCost + len(key); r.keys > MaxKeys {
+			return fmt.Errorf("the keys of an object take more than %d bytes", MaxKeys)
+		}
 		return member(key)
 	})
+	r.keys = before
+	return err
 }
 
 // Members is [Reader.Object] without the check for duplicate keys, for a caller

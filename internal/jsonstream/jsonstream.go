@@ -31,6 +31,7 @@ type Reader struct {
 	r    *bufio.Reader
 	read int64 // bytes consumed
 	buf  []byte
+	keys int   // what the keys take that are compared
 	err  error // what r failed with, other than its end
 }
 

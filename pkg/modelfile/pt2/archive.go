@@ -16,6 +16,8 @@ const (
 	// MaxJSONBytes is the most that all JSON documents may have together. They are
 	// read piece by piece; the definition of a large model takes some 50 MB.
 	MaxJSONBytes = 512 << 20
+	// MaxKeptBytes is about how much memory what the documents say may take.
+	MaxKeptBytes = 128 << 20
 	// MaxRepeated is how many bytes more than its storage's a tensor may have: a
 	// stride of 0 repeats elements, and a line of JSON could ask for 2⁶⁰.
 	MaxRepeated = 1 << 30

@@ -122,6 +122,9 @@ func (o *opener) packMetadata(p *Package, file string) error {
 				return err
 			}
 			value, err := r.String()
+			if err == nil {
+				err = o.files.keep(0, key, value)
+			}
 			if p.Metadata == nil {
 				p.Metadata = map[string]string{}
 			}
@@ -168,8 +171,8 @@ func (o *opener) packWeights(p *Package, file string) error {
 
 // packWeight checks a weight of which n values were read.
 func (o *opener) packWeight(t *Tensor, n int) error {
-	if o.tensors++; o.tensors > MaxTensors {
-		return fmt.Errorf("more than %d tensors", MaxTensors)
+	if err := o.another(2 * len(t.Shape)); err != nil {
+		return err
 	}
 	switch {
 	case n != 4:
@@ -180,6 +183,9 @@ func (o *opener) packWeight(t *Tensor, n int) error {
 		return fmt.Errorf("has %d strides for %d dimensions", len(t.Stride), len(t.Shape))
 	}
 	if _, _, err := t.extent(); err != nil {
+		return err
+	}
+	if err := o.files.keep(0, t.Name, t.File); err != nil {
 		return err
 	}
 	return checkSize(t.Shape, 16)
@@ -204,7 +210,7 @@ func (o *opener) customOps(p *Package, file string) error {
 			if err != nil {
 				return err
 			}
-			return r.Array(func() error { return p.customOp(r) })
+			return r.Array(func() error { return o.customOp(p, r) })
 		})
 	})
 }
@@ -213,7 +219,7 @@ func (o *opener) customOps(p *Package, file string) error {
 const maxCustomOps = 10_000
 
 // customOp reads one node.
-func (p *Package) customOp(r *jsonstream.Reader) error {
+func (o *opener) customOp(p *Package, r *jsonstream.Reader) error {
 	return r.Object(func(key string) error {
 		if key != "node" {
 			return r.Skip()
@@ -228,6 +234,7 @@ func (p *Package) customOp(r *jsonstream.Reader) error {
 					return fmt.Errorf("more than %d operators", maxCustomOps)
 				}
 				p.CustomOps = slices.Insert(p.CustomOps, i, target)
+				err = o.files.keep(0, target)
 			}
 			return err
 		})

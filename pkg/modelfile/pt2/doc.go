@@ -49,7 +49,8 @@
 //
 // An archive has at most [MaxEntries] entries and [MaxTensors] tensors of at
 // most [MaxDims] dimensions, and its documents together at most [MaxJSONBytes]
-// bytes. Memory grows with the count of tensors only.
+// bytes, of which at most [MaxKeptBytes] are kept. Memory grows with the count
+// of tensors only.
 //
 // The format:
 // https://docs.pytorch.org/docs/2.9/export/pt2_archive.html and, at v2.9.1 of

@@ -1,6 +1,9 @@
 package pt2
 
-import "io"
+import (
+	"io"
+	"testing"
+)
 
 // ReadInBlocks is Read of a tensor that is not contiguous, with blocks of
 // another size.
@@ -11,4 +14,10 @@ func (t *Tensor) ReadInBlocks(r io.ReaderAt, block int64) io.Reader {
 		swap = d.swap
 	}
 	return newGatherer(t, r, d.size, swap, block)
+}
+
+// SetMaxKept sets another MaxKeptBytes for a test.
+func SetMaxKept(t *testing.T, n int64) {
+	t.Cleanup(func() { maxKept = MaxKeptBytes })
+	maxKept = n
 }

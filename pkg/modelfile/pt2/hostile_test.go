@@ -253,3 +253,49 @@ func (f *failing) ReadAt(p []byte, off int64) (int, error) {
 	}
 	return f.r.ReadAt(p, off)
 }
+
+// TestMemoryIsBounded: documents that ask for more than their share are refused,
+// whatever they ask for.
+func TestMemoryIsBounded(t *testing.T) {
+	pt2.SetMaxKept(t, 1<<20)
+	long := strings.Repeat("n", 80<<10)
+	each := func(n int, f func(i int) string) string {
+		parts := make([]string, n)
+		for i := range parts {
+			parts[i] = f(i)
+		}
+		return strings.Join(parts, ",")
+	}
+	ones := strings.TrimSuffix(strings.Repeat(`{"as_int":1},`, 64), ",")
+	for name, b := range map[string][]byte{
+		"long names of weights": archiveWith(`{"config":{`+each(20, func(i int) string {
+			return fmt.Sprintf(`"%d":{"path_name":"weight_0","use_pickle":true,"tensor_meta":null,"x":"%s"},"%d%s":{"path_name":"weight_0","use_pickle":true,"tensor_meta":null}`, i, "", i, long)
+		})+`}}`, `{}`),
+		"long names of arguments": archiveWith(configOf(goodMeta), `{"graph_module":{"graph":{"inputs":[`+each(20, func(int) string {
+			return `{"as_tensor":{"name":"` + long + `"}}`
+		})+`]}}}`),
+		"long names of inputs": archiveWith(configOf(goodMeta), `{"graph_module":{"signature":{"input_specs":[`+each(20, func(int) string {
+			return `{"user_input":{"arg":{"as_tensor":{"name":"` + long + `"}}}}`
+		})+`]}}}`),
+		"long symbols": archiveWith(configOf(goodMeta), `{"graph_module":{"graph":{"tensor_values":{`+each(20, func(i int) string {
+			return fmt.Sprintf(`"%d":{"dtype":7,"strides":[],"sizes":[{"as_expr":{"expr_str":"%s"}}]}`, i, long)
+		})+`}}}}`),
+		"many dimensions": archiveWith(`{"config":{`+each(400, func(i int) string {
+			return fmt.Sprintf(`"%d":{"path_name":"weight_0","use_pickle":true,"tensor_meta":{"dtype":7,"sizes":[%s],"strides":[%s]}}`, i, ones, ones)
+		})+`}}`, `{}`),
+	} {
+		_, err := open(b)
+		if !errors.Is(err, pt2.ErrFormat) || !strings.Contains(err.Error(), "more than") {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if err != nil && len(err.Error()) > 1000 {
+			t.Errorf("%s: the error has %d bytes", name, len(err.Error()))
+		}
+	}
+	pt2.SetMaxKept(t, 1<<40)
+	if _, err := open(archiveWith(`{"config":{`+each(200_001, func(i int) string {
+		return fmt.Sprintf(`"%d":{"path_name":"weight_0","tensor_meta":{"dtype":1,"sizes":[],"strides":[]}}`, i)
+	})+`}}`, `{}`)); !errors.Is(err, pt2.ErrFormat) || !strings.Contains(err.Error(), "more than 200000 tensors") {
+		t.Errorf("many tensors: got %v", err)
+	}
+}

@@ -16,6 +16,8 @@ type program struct {
 	torch        string
 	major, minor int64
 
+	files *zipFiles // counts what is kept
+
 	args   [2][]argument // of the graph: inputs, outputs
 	specs  [2][]spec     // of the signature: inputs, outputs
 	values map[string]*meta
@@ -74,7 +76,7 @@ func (p *program) value(a argument) Value {
 }
 
 func (o *opener) program(file string) (*program, error) {
-	p := &program{values: map[string]*meta{}}
+	p := &program{files: o.files, values: map[string]*meta{}}
 	return p, o.files.document(file, func(r *jsonstream.Reader) error {
 		return r.Object(func(key string) (err error) {
 			switch key {
@@ -129,9 +131,9 @@ func (p *program) module(r *jsonstream.Reader) error {
 			err = r.Object(func(key string) (err error) {
 				switch key {
 				case "input_specs":
-					p.specs[0], err = readSpecs(r)
+					p.specs[0], err = p.readSpecs(r)
 				case "output_specs":
-					p.specs[1], err = readSpecs(r)
+					p.specs[1], err = p.readSpecs(r)
 				default:
 					return r.Skip()
 				}
@@ -156,7 +158,7 @@ func (p *program) graph(r *jsonstream.Reader) error {
 			if key == "outputs" {
 				i = 1
 			}
-			p.args[i], err = readArguments(r)
+			p.args[i], err = p.arguments(r)
 			seen++
 		case "tensor_values":
 			if seen == 2 {
@@ -193,15 +195,20 @@ func (p *program) tensorValues(r *jsonstream.Reader, wanted map[string]bool) err
 		if err == nil && m == nil {
 			err = errors.New("is null")
 		}
-		if m != nil {
-			m.strides = nil // not wanted
+		if err != nil {
+			return within(name, err)
 		}
+		m.strides = nil // not wanted
 		p.values[name] = m
-		return within(name, err)
+		symbols := make([]string, len(m.sizes))
+		for i, d := range m.sizes {
+			symbols[i] = d.Symbol
+		}
+		return p.files.keep(len(m.sizes), append(symbols, name)...)
 	})
 }
 
-func readArguments(r *jsonstream.Reader) ([]argument, error) {
+func (p *program) arguments(r *jsonstream.Reader) ([]argument, error) {
 	var args []argument
 	err := r.Array(func() error {
 		if len(args) == MaxTensors {
@@ -209,6 +216,9 @@ func readArguments(r *jsonstream.Reader) ([]argument, error) {
 		}
 		a, err := readArgument(r)
 		args = append(args, a)
+		if err == nil {
+			err = p.files.keep(0, a.name)
+		}
 		return err
 	})
 	return args, err
@@ -249,7 +259,7 @@ func readArgument(r *jsonstream.Reader) (a argument, err error) {
 	return a, err
 }
 
-func readSpecs(r *jsonstream.Reader) ([]spec, error) {
+func (p *program) readSpecs(r *jsonstream.Reader) ([]spec, error) {
 	var specs []spec
 	err := r.Array(func() error {
 		if len(specs) == MaxTensors {
@@ -257,6 +267,9 @@ func readSpecs(r *jsonstream.Reader) ([]spec, error) {
 		}
 		s, err := readSpec(r)
 		specs = append(specs, s)
+		if err == nil {
+			err = p.files.keep(0, s.kind, s.arg.name, s.target)
+		}
 		return err
 	})
 	return specs, err

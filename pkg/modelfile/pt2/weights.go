@@ -36,7 +36,7 @@ func (o *opener) exported() error {
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		m := o.model(name)
-		if !slices.Contains(defined, name) {
+		if _, found := slices.BinarySearch(defined, name); !found {
 			o.find("model %s has no definition, but weights or constants", quote(name))
 		} else if err := o.definition(m, modelsDir+name+".json"); err != nil {
 			return err
@@ -112,6 +112,9 @@ func (o *opener) payload(m *Model, folder, name string, p payload) error {
 	if e == nil {
 		return fmt.Errorf("lies in %s, which the archive does not hold", quote(folder+p.path))
 	}
+	if err := o.files.keep(0, name, p.path); err != nil {
+		return err
+	}
 	if p.meta == nil {
 		if !p.pickled {
 			return errors.New("has no tensor_meta, and is not pickled")
@@ -134,8 +137,8 @@ func (o *opener) payload(m *Model, folder, name string, p payload) error {
 // view completes a tensor from its meta and its storage, and checks that it lies
 // inside.
 func (o *opener) view(t *Tensor, m *meta, e *zipdir.Entry) error {
-	if o.tensors++; o.tensors > MaxTensors {
-		return fmt.Errorf("%w: has more than %d tensors", ErrFormat, MaxTensors)
+	if err := o.another(2 * len(m.sizes)); err != nil {
+		return err
 	}
 	d, known := dtypes[m.dtype]
 	t.DType, t.Stride, t.StorageOffset = d.name, m.strides, m.offset
@@ -189,4 +192,12 @@ func (o *opener) view(t *Tensor, m *meta, e *zipdir.Entry) error {
 		return fmt.Errorf("reaches to element %d of a storage of %d bytes, which has room for %d", end, e.Size, e.Size/d.size)
 	}
 	return nil
+}
+
+// another counts a tensor of so many sizes and strides.
+func (o *opener) another(dims int) error {
+	if o.tensors++; o.tensors > MaxTensors {
+		return fmt.Errorf("%w: has more than %d tensors", ErrFormat, MaxTensors)
+	}
+	return o.files.keep(dims)
 }

@@ -38,6 +38,24 @@ type zipFiles struct {
 	prefix string // the root folder and "/"
 	r      io.ReaderAt
 	json   int64 // bytes of documents that were read
+	kept   int64 // bytes of what they said
+}
+
+// maxKept is MaxKeptBytes, but for tests.
+var maxKept int64 = MaxKeptBytes
+
+// keep counts what is kept of documents: a value with these strings and so many
+// dimensions.
+func (z *zipFiles) keep(dims int, strings ...string) error {
+	const value, dim = 100, 24
+	z.kept += value + dim*int64(dims)
+	for _, s := range strings {
+		z.kept += int64(len(s))
+	}
+	if z.kept > maxKept {
+		return fmt.Errorf("%w: its documents say more than %d bytes", ErrFormat, maxKept)
+	}
+	return nil
 }
 
 func readZip(r io.ReaderAt, size int64) (*zipFiles, error) {
