@@ -19,7 +19,7 @@ endif
 
 .PHONY: help
 help: ## say what there is
-	@sed -n 's/^\([a-z0-9]*\):.*## /  make \1	/p' Makefile
+	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1	/p' Makefile
 
 .PHONY: build
 build: ## build bin/carton-oci
@@ -36,6 +36,7 @@ test: vet unit e2e ## vet, unit tests, scripts of the command line, e2e against 
 vet:
 	$(GO) vet ./...
 	$(GO) -C e2e vet ./...
+	$(GO) -C e2e/kubernetes vet ./...
 
 .PHONY: unit
 unit: ## the tests of this module
@@ -49,6 +50,12 @@ endif
 .PHONY: e2e
 e2e: ## the built binary against real servers
 	$(GOTEST) -C e2e -count=1 -timeout=15m ./...
+	$(GOTEST) -C e2e/kubernetes -count=1 ./manifest
+
+# Debian: apt-get install runc.
+.PHONY: e2e-cri
+e2e-cri: ## pods on a real containerd, with models as volumes (root; needs runc)
+	$(GOTEST) -C e2e/kubernetes -count=1 -timeout=30m -v ./cri
 
 .PHONY: lint
 lint: ## gofumpt, golangci-lint (import arrows too), staticcheck
@@ -57,8 +64,10 @@ lint: ## gofumpt, golangci-lint (import arrows too), staticcheck
 		echo "not formatted by gofumpt:"; echo "$$files"; exit 1; fi
 	$(GOLANGCI_LINT) run --allow-parallel-runners ./...
 	cd e2e && $(GOLANGCI_LINT) run --allow-parallel-runners --config ../.golangci.yml ./...
+	cd e2e/kubernetes && $(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
 	$(STATICCHECK) ./...
 	cd e2e && $(STATICCHECK) ./...
+	cd e2e/kubernetes && $(STATICCHECK) ./...
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (10s)

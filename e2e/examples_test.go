@@ -197,51 +197,6 @@ func TestGoExample(t *testing.T) {
 	same(t, &got.model, &want.model)
 }
 
-// The pod needs a cluster; that its file is one that a cluster takes, and names
-// things that exist, needs none.
-func TestPodMountsTheModel(t *testing.T) {
-	var pod struct {
-		APIVersion string `yaml:"apiVersion"`
-		Kind       string `yaml:"kind"`
-		Spec       struct {
-			Containers []struct {
-				Args         []string
-				VolumeMounts []struct {
-					Name      string
-					MountPath string `yaml:"mountPath"`
-				} `yaml:"volumeMounts"`
-				Env []struct{ Name, Value string }
-			}
-			Volumes []struct {
-				Name  string
-				Image struct{ Reference string }
-			}
-		}
-	}
-	readYAML(t, example("kubernetes/pod.yaml"), &pod)
-	if pod.APIVersion != "v1" || pod.Kind != "Pod" || len(pod.Spec.Containers) != 1 || len(pod.Spec.Volumes) != 1 {
-		t.Fatalf("got %+v, want a pod with one container and one volume", pod)
-	}
-	c, v := pod.Spec.Containers[0], pod.Spec.Volumes[0]
-	if v.Image.Reference != "registry.example.com/models/iris:1" || len(c.VolumeMounts) != 1 || c.VolumeMounts[0].Name != v.Name {
-		t.Errorf("got volume %+v mounted as %+v", v, c.VolumeMounts)
-	}
-
-	// What the container does, in a folder that holds what the volume shows.
-	u := newUser(t)
-	python := testenv.Program(t, "python3")
-	build := exec.Command("go", "run", "./examples/quickstart", u.path("model"))
-	build.Dir = testenv.Root()
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	path := filepath.Join(u.dir, strings.TrimPrefix(c.Env[0].Value, "/"))
-	predict := u.with("PYTHONPATH="+path).exec(t, python, "-B", "-c", c.Args[0])
-	if predict.code != 0 || !strings.HasPrefix(predict.stdout, "[") {
-		t.Errorf("got exit code %d and\n%s%s", predict.code, predict.stdout, predict.stderr)
-	}
-}
-
 func TestWorkflowCallsTheScript(t *testing.T) {
 	var workflow struct {
 		Jobs map[string]struct {

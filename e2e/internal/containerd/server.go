@@ -34,9 +34,8 @@ type Server struct {
 }
 
 // Start builds containerd where it has not been built before, and runs it until
-// the test ends. The lines of config, in TOML, are added to its configuration,
-// which has no section of theirs.
-func Start(t testing.TB, b program.Set, config ...string) *Server {
+// the test ends. What config returns, in TOML, is added to its configuration.
+func Start(t testing.TB, b program.Set, config ...func(*Server) string) *Server {
 	t.Helper()
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		testenv.NotChecked(t, "containerd needs Linux and root")
@@ -74,7 +73,7 @@ func (s *Server) env() []string {
 	return []string{"PATH=" + s.programs + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + s.dir, "TMPDIR=" + os.TempDir()}
 }
 
-func (s *Server) config(more []string) string {
+func (s *Server) config(more []func(*Server) string) string {
 	q := func(name string) string { return strconv.Quote(filepath.Join(s.dir, name)) }
 	lines := []string{
 		"version = 4",
@@ -88,7 +87,10 @@ func (s *Server) config(more []string) string {
 		"[plugins.'io.containerd.shim.v1.manager']", "socket_dir = " + q("shims"),
 		"[plugins.'io.containerd.image-verifier.v1.bindir']", "bin_dir = " + q("verifiers"),
 	}
-	return strings.Join(append(lines, more...), "\n") + "\n"
+	for _, f := range more {
+		lines = append(lines, f(s))
+	}
+	return strings.Join(lines, "\n") + "\n"
 }
 
 func (s *Server) waitUntilItAnswers(t testing.TB, p *process) {

@@ -1,0 +1,170 @@
+package cri
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	corev1 "k8s.io/api/core/v1"
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// podTimeout is how long a container may run; they take seconds.
+const podTimeout = 5 * time.Minute
+
+// kubelet plays the part of a kubelet that starts one pod.
+type kubelet struct {
+	runtime runtimev1.RuntimeServiceClient
+	images  runtimev1.ImageServiceClient
+	logs    string
+}
+
+func startKubelet(t *testing.T, n *node) *kubelet {
+	t.Helper()
+	conn, err := grpc.NewClient("unix://"+n.containerd.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return &kubelet{runtimev1.NewRuntimeServiceClient(conn), runtimev1.NewImageServiceClient(conn), t.TempDir()}
+}
+
+// ran is how a container ended.
+type ran struct {
+	name   string
+	code   int32
+	stdout string
+	stderr string
+}
+
+// run runs a pod: its init containers and its containers, one after the other,
+// until one ends badly. An error is one that the pod would wait with for ever.
+func (k *kubelet) run(t *testing.T, name string, pod corev1.PodSpec) ([]ran, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), podTimeout)
+	defer cancel()
+	volumes, err := k.volumes(ctx, pod)
+	if err != nil {
+		return nil, err
+	}
+	config := &runtimev1.PodSandboxConfig{
+		Metadata:     &runtimev1.PodSandboxMetadata{Name: name, Uid: name, Namespace: "default"},
+		LogDirectory: filepath.Join(k.logs, name),
+		Linux:        &runtimev1.LinuxPodSandboxConfig{SecurityContext: &runtimev1.LinuxSandboxSecurityContext{NamespaceOptions: hostNamespaces()}},
+	}
+	if err := os.MkdirAll(config.LogDirectory, 0o755); err != nil {
+		return nil, err
+	}
+	sandbox, err := k.runtime.RunPodSandbox(ctx, &runtimev1.RunPodSandboxRequest{Config: config})
+	if err != nil {
+		return nil, err
+	}
+	defer k.remove(t, sandbox.PodSandboxId)
+	var ended []ran
+	for _, c := range append(append([]corev1.Container(nil), pod.InitContainers...), pod.Containers...) {
+		r, err := k.container(ctx, sandbox.PodSandboxId, config, containerConfig(pod, c, volumes))
+		if err != nil {
+			return ended, fmt.Errorf("container %s: %w", c.Name, err)
+		}
+		ended = append(ended, r)
+		if r.code != 0 {
+			break
+		}
+	}
+	return ended, nil
+}
+
+// remove removes a pod with all of its containers.
+func (k *kubelet) remove(t *testing.T, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), podTimeout)
+	defer cancel()
+	if _, err := k.runtime.StopPodSandbox(ctx, &runtimev1.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
+		t.Errorf("stop the pod: %v", err)
+	}
+	if _, err := k.runtime.RemovePodSandbox(ctx, &runtimev1.RemovePodSandboxRequest{PodSandboxId: id}); err != nil {
+		t.Errorf("remove the pod: %v", err)
+	}
+}
+
+// volumes pulls the pod's images, those of its volumes among them, and returns
+// what the runtime calls the latter, by the name of the volume.
+func (k *kubelet) volumes(ctx context.Context, pod corev1.PodSpec) (map[string]string, error) {
+	for _, c := range append(append([]corev1.Container(nil), pod.InitContainers...), pod.Containers...) {
+		if _, err := k.pull(ctx, c.Image); err != nil {
+			return nil, err
+		}
+	}
+	volumes := map[string]string{}
+	for _, v := range pod.Volumes {
+		if v.Image == nil {
+			return nil, fmt.Errorf("volume %s is no image: only those are played here", v.Name)
+		}
+		id, err := k.pull(ctx, v.Image.Reference)
+		if err != nil {
+			return nil, err
+		}
+		volumes[v.Name] = id
+	}
+	return volumes, nil
+}
+
+func (k *kubelet) pull(ctx context.Context, ref string) (string, error) {
+	pulled, err := k.images.PullImage(ctx, &runtimev1.PullImageRequest{Image: &runtimev1.ImageSpec{Image: ref}})
+	if err != nil {
+		return "", err
+	}
+	return pulled.ImageRef, nil
+}
+
+// container runs one container to its end.
+func (k *kubelet) container(ctx context.Context, sandbox string, pod *runtimev1.PodSandboxConfig, config *runtimev1.ContainerConfig) (ran, error) {
+	r := ran{name: config.Metadata.Name}
+	created, err := k.runtime.CreateContainer(ctx, &runtimev1.CreateContainerRequest{PodSandboxId: sandbox, Config: config, SandboxConfig: pod})
+	if err != nil {
+		return r, err
+	}
+	if _, err := k.runtime.StartContainer(ctx, &runtimev1.StartContainerRequest{ContainerId: created.ContainerId}); err != nil {
+		return r, err
+	}
+	for {
+		status, err := k.runtime.ContainerStatus(ctx, &runtimev1.ContainerStatusRequest{ContainerId: created.ContainerId})
+		if err != nil {
+			return r, err
+		}
+		if status.Status.State == runtimev1.ContainerState_CONTAINER_EXITED {
+			r.code = status.Status.ExitCode
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	r.stdout, r.stderr, err = readLog(filepath.Join(pod.LogDirectory, config.LogPath))
+	return r, err
+}
+
+// readLog reads a log as CRI has it: time, stream, F for a full line or P for a
+// part of one, text.
+func readLog(name string) (stdout, stderr string, err error) {
+	raw, err := os.ReadFile(name)
+	for line := range strings.Lines(string(raw)) {
+		fields := strings.SplitN(line, " ", 4)
+		if len(fields) < 4 {
+			return "", "", fmt.Errorf("%s: got the line %q", name, line)
+		}
+		text := fields[3]
+		if fields[2] == "P" {
+			text = strings.TrimSuffix(text, "\n")
+		}
+		if fields[1] == "stdout" {
+			stdout += text
+		} else {
+			stderr += text
+		}
+	}
+	return stdout, stderr, err
+}

@@ -1,0 +1,142 @@
+package cri
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/carton-oci/carton-oci/e2e/internal/containerd"
+	"github.com/carton-oci/carton-oci/e2e/internal/testimage"
+	"github.com/carton-oci/carton-oci/e2e/internal/testregistry"
+	"github.com/carton-oci/carton-oci/internal/testenv"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// The registries that the examples name; on the node of a test both are its own
+// registry.
+const (
+	exampleRegistry = "registry.example.com"
+	dockerRegistry  = "docker.io"
+)
+
+// The images of the tests.
+const (
+	pauseImage  = exampleRegistry + "/tools/pause:1"
+	readerImage = exampleRegistry + "/tools/reader:1"
+	cartonImage = exampleRegistry + "/tools/carton-oci:1"
+	pythonImage = dockerRegistry + "/library/python:3.13-slim"
+)
+
+// node is a machine of a cluster: a containerd, and the registry that it pulls
+// from.
+type node struct {
+	registry   *testregistry.Server
+	containerd *containerd.Server
+	carton     string // the command, as a user on the machine has it
+	home       string
+}
+
+// startNode starts one, with the images of the tests in its registry.
+func startNode(t *testing.T) *node {
+	t.Helper()
+	testenv.Program(t, "runc")
+	n := &node{registry: testregistry.Start(t, testregistry.Options{}), home: t.TempDir()}
+	programs := t.TempDir()
+	n.carton = build(t, programs, "carton-oci", testenv.Root(), "./cmd/carton-oci")
+	here := filepath.Join(testenv.Root(), "e2e", "kubernetes")
+	for ref, file := range map[string]string{
+		"tools/pause:1":      build(t, programs, "pause", here, "./cmd/pause"),
+		"tools/reader:1":     build(t, programs, "reader", here, "./cmd/reader"),
+		"tools/carton-oci:1": n.carton,
+	} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(file)
+		testimage.Image{
+			Files:  map[string][]byte{"usr/local/bin/" + name: content},
+			Config: ocispec.ImageConfig{Env: []string{"PATH=/usr/local/bin"}, Entrypoint: []string{"/usr/local/bin/" + name}},
+		}.Push(t, n.registry.Host+"/"+ref)
+	}
+	pythonStandIn(t).Push(t, n.registry.Host+"/library/python:3.13-slim")
+	n.containerd = containerd.Start(t, containerd.CRI, n.config(t))
+	return n
+}
+
+// pythonStandIn is an image that is given this machine's /usr to run Python from,
+// as there is no way here to the one of the examples.
+func pythonStandIn(t *testing.T) testimage.Image {
+	t.Helper()
+	image := testimage.Image{Folders: []string{"usr"}, Symlinks: map[string]string{}, Config: ocispec.ImageConfig{Env: []string{"PATH=/usr/local/bin:/usr/bin"}}}
+	for _, name := range []string{"bin", "lib", "lib64"} {
+		if target, err := os.Readlink("/" + name); err == nil {
+			image.Symlinks[name] = target
+		}
+	}
+	return image
+}
+
+// build builds a program that needs nothing around it.
+func build(t *testing.T, dir, name, from, path string) string {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	cmd := exec.Command("go", "build", "-trimpath", "-o", file, path)
+	cmd.Dir, cmd.Env = from, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", name, err, out)
+	}
+	return file
+}
+
+// config is containerd's, for a machine whose kernel may lack what containers
+// like to have, and without a network of containers' own.
+func (n *node) config(t *testing.T) func(*containerd.Server) string {
+	return func(s *containerd.Server) string {
+		certs := filepath.Join(s.Dir(), "certs.d")
+		for _, registry := range []string{exampleRegistry, dockerRegistry} {
+			dir := filepath.Join(certs, registry)
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			server := "http://" + n.registry.Host
+			hosts := fmt.Sprintf("server = %q\n\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", server, server)
+			if err := os.WriteFile(filepath.Join(dir, "hosts.toml"), []byte(hosts), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return fmt.Sprintf(`
+[plugins.'io.containerd.cri.v1.images']
+  snapshotter = %q
+  use_local_image_pull = %t
+[plugins.'io.containerd.cri.v1.images'.pinned_images]
+  sandbox = %q
+[plugins.'io.containerd.cri.v1.images'.registry]
+  config_path = %q
+[plugins.'io.containerd.cri.v1.runtime']
+  disable_apparmor = true
+  restrict_oom_score_adj = true
+  enable_unprivileged_ports = false
+  enable_unprivileged_icmp = false
+[plugins.'io.containerd.cri.v1.runtime'.cni]
+  conf_dir = %q
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+  Root = %q
+`, s.Snapshotter, s.Snapshotter == "native", pauseImage, certs, filepath.Join(s.Dir(), "cni"), filepath.Join(s.Dir(), "runc"))
+	}
+}
+
+// must runs the command on the machine, and wants it to succeed.
+func (n *node) must(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(n.carton, args...)
+	cmd.Dir = n.home
+	cmd.Env = []string{"HOME=" + n.home, "PATH=" + os.Getenv("PATH")}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("carton-oci %v: %v", args, err)
+	}
+	return string(out)
+}
