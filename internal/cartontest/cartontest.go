@@ -40,6 +40,7 @@ type Source struct {
 	content  map[string]Content
 	linked   map[string]bool
 	open     OpenHook
+	ranges   RangeHook
 	err      error
 
 	mu     sync.Mutex
@@ -62,6 +63,10 @@ type Content interface {
 // source would give; what it returns is given instead. What it changes is
 // checked against MANIFEST like any content.
 type OpenHook func(path string, before int, r io.Reader) (io.Reader, error)
+
+// RangeHook stands between a source and who opens ranges of its members. What it
+// returns is given instead of r; nothing checks it.
+type RangeHook func(ctx context.Context, path string, off, n int64, r io.Reader) (io.Reader, error)
 
 // Option changes a source that is being made.
 type Option func(*Source)
@@ -101,6 +106,17 @@ func WithSize(path string, size int64) Option {
 // WithOpen puts a hook in front of Open.
 func WithOpen(h OpenHook) Option {
 	return func(s *Source) { s.open = h }
+}
+
+// WithRanges makes every member's ranges cheap, and puts a hook, which may be nil,
+// in front of OpenRange.
+func WithRanges(h RangeHook) Option {
+	return func(s *Source) {
+		s.ranges = h
+		for i := range s.members {
+			s.members[i].Ranged = true
+		}
+	}
 }
 
 // WithMembersError makes Members fail.
@@ -184,8 +200,8 @@ func (s *Source) Open(ctx context.Context, path string) (io.ReadCloser, error) {
 	return &reader{ctx: ctx, r: r, path: path, want: want, hash: sha256.New(), done: sync.OnceFunc(s.done)}, nil
 }
 
-// OpenRange opens a range of a member's content, past the hook.
-func (s *Source) OpenRange(_ context.Context, path string, off, n int64) (io.ReadCloser, error) {
+// OpenRange opens a range of a member's content, past the hook of Open.
+func (s *Source) OpenRange(ctx context.Context, path string, off, n int64) (io.ReadCloser, error) {
 	c, _, err := s.find(path)
 	if err != nil {
 		return nil, err
@@ -198,6 +214,11 @@ func (s *Source) OpenRange(_ context.Context, path string, off, n int64) (io.Rea
 	}
 	if n >= 0 {
 		r = &exactly{r: r, n: n}
+	}
+	if s.ranges != nil {
+		if r, err = s.ranges(ctx, path, off, n, r); err != nil {
+			return nil, err
+		}
 	}
 	return io.NopCloser(r), nil
 }

@@ -5,6 +5,7 @@ package carton_test
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -57,4 +58,29 @@ func TestFullDiskLeavesNothing(t *testing.T) {
 		t.Errorf("Extract: got %v, want ENOSPC about the file in the folder, with a hint", err)
 	}
 	onlyFile(t, disk, "m")
+}
+
+// A disk that is full after more than a MiB leaves what is on it, and the same
+// call goes on once there is room.
+func TestFullDiskLeavesWhatIsThere(t *testing.T) {
+	for base, write := range outputs {
+		disk := testenv.SmallDisk(t, 6<<20)
+		name := filepath.Join(disk, base)
+		err := write(t.Context(), name, someRanges(nil), nil, nil)
+		hints := strings.Join(hint.Of(err), "\n")
+		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(hints, "free some space") || !strings.Contains(hints, "run it again to go on: ") {
+			t.Errorf("%s: got %v, hints %q", base, err, hints)
+		}
+		if out, err := exec.Command("mount", "-o", "remount,size=20m", disk).CombinedOutput(); err != nil {
+			t.Fatalf("remount: %v: %s", err, out)
+		}
+		var resumed int64
+		if err := write(t.Context(), name, someRanges(nil), nil, func(n int64) { resumed = n }); err != nil {
+			t.Fatal(err)
+		}
+		sameCarton(t, name, someRanges(nil))
+		if resumed < mib {
+			t.Errorf("%s: %d bytes were used again", base, resumed)
+		}
+	}
 }
