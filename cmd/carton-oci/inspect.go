@@ -107,16 +107,22 @@ func (s *session) printDescription(d description, info *carton.Info) {
 	}
 }
 
-// shownShares writes "float32 1.5 MB, int64 48 B", of one alone its name.
+// shownShares writes "float32 (1.5 MB), int64 (48 B)", of one alone its name, and
+// of many the first few.
 func shownShares(shares []share) string {
 	if len(shares) == 1 {
 		return shares[0].Name
 	}
-	parts := make([]string, len(shares))
-	for i, x := range shares {
-		parts[i] = x.Name + " " + humanSize(x.Bytes)
+	const most = 3
+	var parts []string
+	for _, x := range shares[:min(len(shares), most)] {
+		parts = append(parts, fmt.Sprintf("%s (%s)", x.Name, humanSize(x.Bytes)))
 	}
-	return strings.Join(parts, ", ")
+	text := strings.Join(parts, ", ")
+	if n := len(shares) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
 }
 
 // shownCount writes "376.9K (376940)", "" where it is not known.

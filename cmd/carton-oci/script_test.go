@@ -53,6 +53,10 @@ import (
 //	fixture FILE NAME           copy a real file made by another program; loud
 //	                            skip of the script where it is missing
 //	links FILE                  print what LINKS of a carton names
+//	mksafetensors FILE NAME:DTYPE:DIM,DIM…
+//	                            write a safetensors file
+//	mkpt2 FILE                  write a PT2 archive of two models, a and b
+//	tail FILE TEXT              want these last bytes of a file
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -80,6 +84,7 @@ func TestScripts(t *testing.T) {
 			"cut": scriptCut, "spoil": scriptSpoil, "registry": scriptRegistry, "web": scriptWeb, "corrupt": scriptCorrupt,
 			"fault": scriptFault, "requests": scriptRequests, "json": scriptJSON, "keys": scriptKeys, "entries": scriptEntries,
 			"fixture": scriptFixture, "links": scriptLinks, "image": scriptImage,
+			"mksafetensors": scriptSafetensors, "mkpt2": scriptPT2, "tail": scriptTail,
 		},
 	})
 }

@@ -182,6 +182,10 @@ func (s *session) printFetched(src *source, t *inspect.Tensor, file string, veri
 	if s.quiet {
 		s.linef("%s", file)
 	} else {
+		checked := "no"
+		if verified {
+			checked = "yes"
+		}
 		s.fields(
 			[2]string{"tensor", t.Name},
 			[2]string{"type", t.DType},
@@ -189,10 +193,11 @@ func (s *session) printFetched(src *source, t *inspect.Tensor, file string, veri
 			[2]string{"size", humanSize(t.Bytes)},
 			[2]string{"member", t.Member},
 			[2]string{"model", t.Model},
+			[2]string{"verified", checked},
 			[2]string{"path", file},
 		)
 	}
 	if !verified {
-		s.warnf("unverified: only ranges of %s were read, which can't be held against its hash", t.Member)
+		s.warnf("unverified: only ranges of %s were read, and only all of it can be held against its hash", t.Member)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
 	"github.com/urfave/cli/v2"
 )
@@ -22,8 +23,8 @@ stands for anything, dots and slashes too.
 
 With -o it fetches the elements of one tensor, by range where that is possible:
 nothing else of the file is downloaded. A range can't be checked against the
-model hash, and is called unverified. Where all of the file had to be read it was
-checked. FILE ends in
+model hash, and is called unverified; where all of the file had to be read, it
+was checked. FILE ends in
   .npy           for numpy, which has no BF16 and no F8
   .safetensors   for any type of that format
 
@@ -118,7 +119,7 @@ func runTensors(c *cli.Context, s *session) error {
 		return err
 	}
 	if len(chosen) == 0 && glob != "*" {
-		return src.fail(fmt.Errorf("no tensor matches %s: %w", quoted(glob), fs.ErrNotExist))
+		return src.fail(&carton.Error{Kind: fs.ErrNotExist, Msg: "no tensor matches " + quoted(glob)})
 	}
 	return nil
 }

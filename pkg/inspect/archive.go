@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -78,34 +79,48 @@ func tensorOf(m carton.Member, model string, t *pt2.Tensor, constant bool) Tenso
 
 // counted returns the tensors that make a file's parameters, each once: of a
 // safetensors file all; of an archive the parameters, or all weights where it
-// calls none a parameter. Names of one view of one storage are one tensor.
+// calls none a parameter. What begins at the same element of the same storage is
+// one tensor, of several views (a matrix, and that matrix turned) the first of
+// the largest.
 func counted(tensors []Tensor) []Tensor {
-	var all, params []Tensor
-	seen := map[string]bool{}
+	params := slices.ContainsFunc(tensors, func(t Tensor) bool { return t.Param })
+	var out []Tensor
+	at := map[string]int{}
 	for _, t := range tensors {
-		if p := t.at.packed; p != nil {
-			if p.constant || t.Bytes < 0 || seen[t.view()] {
-				continue
-			}
-			seen[t.view()] = true
+		p := t.at.packed
+		if p == nil {
+			out = append(out, t)
+			continue
 		}
-		if all = append(all, t); t.Param {
-			params = append(params, t)
+		if p.constant || t.Bytes < 0 || t.Param != params {
+			continue
+		}
+		key := t.begin()
+		i, seen := at[key]
+		switch {
+		case !seen:
+			at[key] = len(out)
+			out = append(out, t)
+		case t.Bytes > out[i].Bytes:
+			out[i] = t
 		}
 	}
-	if len(params) > 0 {
-		return params
+	return out
+}
+
+// begin tells tensors apart that begin at different elements.
+func (t *Tensor) begin() string {
+	p := t.at.packed
+	if p.Pickled { // what such a file holds nobody knows
+		return fmt.Sprintf("%q %q", p.File, p.Name)
 	}
-	return all
+	return fmt.Sprintf("%q %d", p.File, p.StorageOffset)
 }
 
 // view tells an archive's tensors apart that are not the same elements.
 func (t *Tensor) view() string {
 	p := t.at.packed
-	if p.Pickled {
-		return fmt.Sprintf("%q %q", p.File, p.Name)
-	}
-	return fmt.Sprintf("%q %s %v %v %d", p.File, p.DType, p.Shape, p.Stride, p.StorageOffset)
+	return fmt.Sprintf("%s %s %v %v", t.begin(), p.DType, p.Shape, p.Stride)
 }
 
 // sameTensor reports whether two tensors of one name are the same elements.

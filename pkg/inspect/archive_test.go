@@ -62,14 +62,14 @@ turned F32 [3 2] 24 model/m.pt2 two
 	if len(tensors) != 2 || tensors[0].Model != "two" {
 		t.Errorf("of one model: got\n%s", shown(tensors))
 	}
-	// Parameters count once, whatever they are called: w, and w turned.
+	// What is shared counts once: w under two names, in two models, and turned.
 	f := describe(t, src, Options{})
-	if f.Parameters != 12 || f.Precision != "float32" || f.Format != "pt2" {
+	if f.Parameters != 6 || f.Precision != "float32" || f.Format != "pt2" {
 		t.Errorf("got %+v", f)
 	}
 	models := []Model{
 		{Member: archivePath, Name: "one", Torch: "2.9.1+cpu", Tensors: 4, Parameters: 6},
-		{Member: archivePath, Name: "two", Torch: "2.9.1+cpu", Tensors: 2, Parameters: 12},
+		{Member: archivePath, Name: "two", Torch: "2.9.1+cpu", Tensors: 2, Parameters: 6},
 	}
 	if diff := cmp.Diff(models, f.Models); diff != "" {
 		t.Error(diff)

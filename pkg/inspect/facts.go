@@ -89,7 +89,8 @@ type fileFacts struct {
 // Describe finds out what the weights are, from members below model/ whose names
 // tell a format. Of a safetensors file all tensors count; of a PT2 archive the
 // parameters, or all weights where it calls none a parameter. What several names
-// or models of an archive share counts once: one view of one storage.
+// or models of an archive share counts once: what begins at the same element of the
+// same storage, of several views the largest.
 //
 // Sizes must be known: [carton.Member] Size of -1 counts as 0 bytes of a format.
 func Describe(ctx context.Context, src carton.Source, opts Options) (*Facts, error) {

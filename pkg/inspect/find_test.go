@@ -96,7 +96,7 @@ func TestSeveralTensorsOfOneName(t *testing.T) {
 func TestNoSuchTensor(t *testing.T) {
 	src := cartontest.New(map[string][]byte{weights: three(9), "model/broken.safetensors": {1}}, nil)
 	_, notes, err := Find(t.Context(), src, "d e", Options{})
-	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), `tensor "d e"`) || len(notes) != 1 {
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), `no tensor "d e"`) || len(notes) != 1 {
 		t.Errorf("got %v and %v, want fs.ErrNotExist and a note", err, notes)
 	}
 	if _, _, err := Find(t.Context(), src, "a", Options{Member: "model/none.safetensors"}); !errors.Is(err, fs.ErrNotExist) {

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -108,5 +107,5 @@ func byName(members []carton.Member, files []file, contents []content) map[strin
 
 // errNoTensor is what a name that no tensor has is refused with.
 func errNoTensor(name string) error {
-	return fmt.Errorf("tensor %s: %w", quoteName(name), fs.ErrNotExist)
+	return &carton.Error{Kind: fs.ErrNotExist, Msg: "there is no tensor " + quoteName(name)}
 }
