@@ -160,13 +160,22 @@ func (s *session) packError(c *cli.Context, paths []string, err error) error {
 		for _, v := range invalid.Violations {
 			s.faultf("%s", v)
 		}
-		rules := &foundError{[]error{err}}
-		return fmt.Errorf("%s: is no valid tree of the Plums Model Format: %s: %w", verb, count(len(invalid.Violations), "broken rule"), rules)
+		text := fmt.Sprintf("%s: is no valid tree of the Plums Model Format: %s", verb, count(len(invalid.Violations), "broken rule"))
+		return &listedError{text: text, err: err}
 	case errors.Is(err, pack.ErrOptions):
 		return &flagError{fmt.Errorf("%s: %w", verb, err)}
 	}
 	return fmt.Errorf("%s: %w", verb, err)
 }
+
+// listedError is an error whose parts have been printed, a line each.
+type listedError struct {
+	text string
+	err  error
+}
+
+func (e *listedError) Error() string { return e.text }
+func (e *listedError) Unwrap() error { return e.err }
 
 // missingFlags asks for flags, all in one error.
 func missingFlags(verb string, e *pack.MissingError) error {

@@ -127,7 +127,7 @@ func (p *packer) keepInfo(root *os.Root) error {
 // collectFile finds one file. alone says that it is all there is, and may get
 // the name that its runner looks for.
 func (p *packer) collectFile(name string, info fs.FileInfo, alone bool) error {
-	if strings.HasSuffix(name, ".carton") {
+	if isCarton(name) {
 		return hint.With(ErrCarton, "push it as it is: carton-oci push")
 	}
 	// What the user names may be a symlink to anywhere.
@@ -150,6 +150,19 @@ func (p *packer) collectFile(name string, info fs.FileInfo, alone bool) error {
 	}
 	p.files = append(p.files, f)
 	return nil
+}
+
+// isCarton reports whether a file is called a carton, or is one by another name.
+func isCarton(name string) bool {
+	if strings.HasSuffix(name, ".carton") {
+		return true
+	}
+	src, err := carton.Open(name)
+	if err != nil {
+		return false
+	}
+	src.Close()
+	return true
 }
 
 // addFolders adds misc/, tensor_data/ and a carton.toml that was given.

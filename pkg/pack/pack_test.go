@@ -242,6 +242,11 @@ func TestACartonIsNotPackedAgain(t *testing.T) {
 	if len(hint.Of(err)) == 0 {
 		t.Error("want a hint")
 	}
+	other := filepath.Join(t.TempDir(), "m.zip")
+	if err := os.Rename(name, other); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, noop, pack.ErrCarton, "is a carton already", other)
 	write(t, dir, map[string]string{"MANIFEST": "carton.toml=00\n"})
 	refused(t, noop, pack.ErrCarton, "MANIFEST", dir)
 }

@@ -111,18 +111,8 @@ func (r *testReader) read(t Test) (writtenTest, error) {
 		inputs: map[string]string{}, outputs: map[string]string{}, whole: true,
 	}
 	if t.File != "" {
-		tensors, err := r.openTensors(t.File)
-		if err != nil {
+		if err := r.readNamed(&w, t.File); err != nil {
 			return w, err
-		}
-		for _, d := range tensors {
-			kind, name, _ := strings.Cut(d.name, ".")
-			if name == "" || kind != "input" && kind != r.outputs {
-				return w, optionsf("%s: got the tensor %s, want names like input.x and %s.y", carton.QuotePath(t.File), carton.QuotePath(d.name), r.outputs)
-			}
-			if err := r.put(&w, name, kind == "input", d); err != nil {
-				return w, err
-			}
 		}
 	}
 	for _, v := range t.Inputs {
@@ -139,6 +129,30 @@ func (r *testReader) read(t Test) (writtenTest, error) {
 		return w, optionsf("got no inputs")
 	}
 	return w, nil
+}
+
+// readNamed adds the tensors of a file by their names: inputs first, as where
+// they are written out.
+func (r *testReader) readNamed(w *writtenTest, file string) error {
+	tensors, err := r.openTensors(file)
+	if err != nil {
+		return err
+	}
+	for _, input := range []bool{true, false} {
+		for _, d := range tensors {
+			kind, name, _ := strings.Cut(d.name, ".")
+			if name == "" || kind != "input" && kind != r.outputs {
+				return optionsf("%s: got the tensor %s, want names like input.x and %s.y", carton.QuotePath(file), carton.QuotePath(d.name), r.outputs)
+			}
+			if input != (kind == "input") {
+				continue
+			}
+			if err := r.put(w, name, input, d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // value adds one value to a test.
