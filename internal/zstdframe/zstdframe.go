@@ -28,13 +28,18 @@ var (
 // NewReader decodes the frame that is all of r, with a window of at most
 // maxWindow bytes, in the caller's goroutine. It returns io.EOF only when the
 // frame was complete and r ended with it. Close does not close r.
+//
+// The first read of a frame with a window over [SmallWindow] waits until there
+// is memory for it, and has that until it was read to its end, or failed, or is
+// closed: it must be closed, and whoever has one open must not wait for another.
 func NewReader(r io.Reader, maxWindow uint64) (io.ReadCloser, error) {
-	f := &frame{r: bufio.NewReaderSize(r, 32<<10)}
+	f := &frame{r: bufio.NewReaderSize(r, 32<<10), maxWindow: maxWindow}
 	d, err := zstd.NewReader(f,
 		zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
+		f.share.giveBack()
 		if f.err != nil {
 			err = f.err
 		}
@@ -44,20 +49,37 @@ func NewReader(r io.Reader, maxWindow uint64) (io.ReadCloser, error) {
 }
 
 type reader struct {
-	d *zstd.Decoder
-	f *frame
+	d   *zstd.Decoder
+	f   *frame
+	err error // that it ended with
 }
 
 func (r *reader) Read(b []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
 	n, err := r.d.Read(b)
+	r.f.share.read()
 	if err != nil && r.f.err != nil {
 		err = r.f.err // the cause; the decoder only saw its input end
+	}
+	if err != nil {
+		r.end(err)
 	}
 	return n, err
 }
 
+// end lets go of the decoder, whose window it is that costs memory.
+func (r *reader) end(err error) {
+	if r.err == nil {
+		r.err = err
+		r.d.Close()
+		r.f.share.giveBack()
+	}
+}
+
 func (r *reader) Close() error {
-	r.d.Close()
+	r.end(io.ErrClosedPipe)
 	return nil
 }
 
@@ -70,7 +92,10 @@ type frame struct {
 	last     bool // the block being passed through is the last
 	ended    bool
 	checksum bool
-	err      error // why r can't be read on, other than its good end
+	share    share
+
+	maxWindow uint64
+	err       error // why r can't be read on, other than its good end
 }
 
 func (f *frame) Read(b []byte) (int, error) {
@@ -140,6 +165,16 @@ func (f *frame) header() error {
 		return fmt.Errorf("%w: %w", ErrNoFrame, err)
 	case h.Skippable:
 		return fmt.Errorf("%w, but with a skippable one", ErrNoFrame)
+	}
+	window := h.WindowSize
+	if h.SingleSegment {
+		window = h.FrameContentSize // all of it is the window; the decoder sets no limit to that
+	}
+	if window > f.maxWindow {
+		return ErrWindow
+	}
+	if err := f.share.take(window); err != nil {
+		return err
 	}
 	f.began, f.checksum, f.left = true, h.HasCheckSum, int64(h.HeaderSize)
 	return nil

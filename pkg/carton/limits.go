@@ -23,8 +23,9 @@ const (
 	MaxIndexBytes = 16 << 20
 	// MaxStringTensorBytes is the largest file of a string tensor that is checked.
 	MaxStringTensorBytes = 16 << 20
-	// MaxLinksBytes is the largest LINKS.
-	MaxLinksBytes = 64 << 20
+	// MaxLinksBytes is the largest LINKS: a hundred thousand links. Its parser takes
+	// ten times as much memory.
+	MaxLinksBytes = 16 << 20
 	// MaxLinkURLs is the most URLs that one hash may have in LINKS.
 	MaxLinkURLs = 64
 	// MaxNesting is the deepest nesting of TOML values. Deeper input exhausts the

@@ -4,7 +4,11 @@ import (
 	"context"
 	"io"
 	"io/fs"
+	"slices"
 	"sync"
+	"time"
+
+	"github.com/carton-oci/carton-oci/internal/zstdframe"
 )
 
 const (
@@ -13,6 +17,9 @@ const (
 	// skipBytes is the gap, in bytes, from which a new request into an uncompressed
 	// tar costs less than reading on.
 	skipBytes = 256 << 10
+	// shortParking is how long a stream waits while memory for the windows of zstd
+	// frames is short: whoever reads its members comes back at once or not at all.
+	shortParking = time.Second
 )
 
 // streams read tar layers forwards. A stream whose reader was closed waits at
@@ -127,6 +134,9 @@ func (s *streams) take(ctx context.Context, layer int, off int64) (*stream, erro
 	case st != nil:
 		st.close()
 	}
+	if zstdframe.Short() {
+		s.drop(nil) // one of them may have the memory that this one waits for
+	}
 	// The stream may serve calls that come after this one's context has ended.
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
@@ -154,8 +164,28 @@ func (s *streams) park(st *stream) {
 		}
 	}
 	s.mu.Unlock()
-	if drop != nil {
+	switch {
+	case drop != nil:
 		drop.close()
+	case zstdframe.Short():
+		time.AfterFunc(shortParking, func() { s.drop(st) })
+	}
+}
+
+// drop closes a stream that is still parked, or all of them for nil.
+func (s *streams) drop(st *stream) {
+	var dropped []*stream
+	s.mu.Lock()
+	s.parked = slices.DeleteFunc(s.parked, func(p *stream) bool {
+		if st != nil && p != st {
+			return false
+		}
+		dropped = append(dropped, p)
+		return true
+	})
+	s.mu.Unlock()
+	for _, p := range dropped {
+		p.close()
 	}
 }
 

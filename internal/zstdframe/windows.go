@@ -1,0 +1,85 @@
+package zstdframe
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// A frame of a hundred bytes can ask for a window of 128 MiB, and a carton can
+// hold thousands of them. So frames with large windows share one budget in the
+// process: who finds it used up waits until another such frame was read. Frames
+// of ordinary writers never do.
+
+const (
+	// SmallWindow is the largest window, in bytes, that a frame may have without a
+	// share of the budget: what zstd's levels up to 19 and nearly all writers use.
+	SmallWindow = 8 << 20
+	// budgetBytes is what larger windows may take together: one of the largest that
+	// any caller allows.
+	budgetBytes = 128 << 20
+)
+
+// ErrBusy: the frames that have the memory for large windows are not being read.
+var ErrBusy = errors.New("other zstd frames with large windows are open, and nobody reads them")
+
+// deadlock is how long a frame waits while none of those that have the memory is
+// read. Whoever keeps one open and waits for another would wait for ever.
+var deadlock = 2 * time.Minute
+
+var (
+	budget   = semaphore.NewWeighted(budgetBytes)
+	progress atomic.Int64 // reads of frames with large windows
+)
+
+// share is a frame's part of the budget.
+type share struct{ bytes int64 }
+
+// take waits for the memory of a window.
+func (s *share) take(window uint64) error {
+	if window <= SmallWindow {
+		return nil
+	}
+	n := int64(min(window, budgetBytes))
+	for {
+		before := progress.Load()
+		ctx, cancel := context.WithTimeout(context.Background(), deadlock)
+		err := budget.Acquire(ctx, n)
+		cancel()
+		switch {
+		case err == nil:
+			s.bytes = n
+			return nil
+		case progress.Load() == before:
+			return ErrBusy
+		}
+	}
+}
+
+// read notes that the frame is read.
+func (s *share) read() {
+	if s.bytes > 0 {
+		progress.Add(1)
+	}
+}
+
+// giveBack may be called again.
+func (s *share) giveBack() {
+	if s.bytes > 0 {
+		budget.Release(s.bytes)
+		s.bytes = 0
+	}
+}
+
+// Short reports whether a frame with a large window may have to wait: time to
+// close readers that are kept for later.
+func Short() bool {
+	if !budget.TryAcquire(budgetBytes) {
+		return true
+	}
+	budget.Release(budgetBytes)
+	return false
+}
