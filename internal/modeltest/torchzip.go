@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 	"testing"
 )
 
@@ -100,7 +101,7 @@ func (w *torchWriter) add(name string, data []byte) {
 func (w *torchWriter) finish() []byte {
 	le := binary.LittleEndian
 	offset, size := uint64(len(w.b)), uint64(len(w.directory))
-	b := append(w.b, w.directory...)
+	b := slices.Concat(w.b, w.directory)
 	at := uint64(len(b))
 	b = append(b, "PK\x06\x06\x2c\x00\x00\x00\x00\x00\x00\x00\x1e\x03\x2d\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
 	for _, v := range []uint64{w.n, w.n, size, offset} {

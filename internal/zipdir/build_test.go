@@ -3,6 +3,7 @@ package zipdir_test
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 )
 
 // rawEntry is an entry of a zip that is built byte by byte, so that each byte can
@@ -97,7 +98,7 @@ func header(begin string, flags, method uint16, crc uint32, data, name, extra st
 }
 
 func (z rawZip) end(directory []byte, offset, n int) []byte {
-	b := append(directory, z.between...)
+	b := slices.Concat(directory, []byte(z.between))
 	if z.zip64 {
 		at := uint64(offset + len(b))
 		e := append([]byte("PK\x06\x06"), 44, 0, 0, 0, 0, 0, 0, 0, 45, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0)

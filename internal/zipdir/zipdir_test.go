@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/modeltest"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/internal/zipdir"
@@ -158,7 +159,7 @@ func TestHostileZips(t *testing.T) {
 			if !errors.Is(err, zipdir.ErrFormat) || !anyOf(err.Error(), c.want) {
 				t.Errorf("got %v, want a format error with %q", err, c.want)
 			}
-			if err != nil && strings.ContainsAny(err.Error(), "\n\x00\xff") {
+			if err != nil && !errtext.Printable(err.Error()) {
 				t.Errorf("%q is no line for a terminal", err.Error())
 			}
 		})
@@ -193,12 +194,12 @@ func TestDirectoryOverTheLimit(t *testing.T) {
 
 // TestTorchsZip: what torch wrote itself, and what a test's builder writes.
 func TestTorchsZip(t *testing.T) {
-	real, err := os.ReadFile(testenv.Fixture(t, "carton/test_model.pt"))
+	torchs, err := os.ReadFile(testenv.Fixture(t, "carton/test_model.pt"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	built := modeltest.TorchZip("r", "little", modeltest.Record{Name: "empty"}, modeltest.Record{Name: "x/y", Data: make([]byte, 1000)})
-	for _, b := range [][]byte{real, built} {
+	for _, b := range [][]byte{torchs, built} {
 		d, err := check(b)
 		if err != nil {
 			t.Fatal(err)

@@ -160,21 +160,3 @@ type Dim struct {
 	// Symbol is the expression, as in "s77" or "2*s0"; "" where Size is known.
 	Symbol string
 }
-
-// Parameters returns how many elements the parameters of all models have, those
-// that are shared counted once. Buffers are none.
-func (a *Archive) Parameters() int64 {
-	n := int64(0)
-	seen := map[string]bool{}
-	for i := range a.Models {
-		weights := a.Models[i].Weights
-		for j := range weights {
-			t := &weights[j]
-			if key := t.view(); t.Param && !seen[key] {
-				seen[key] = true
-				n = min(n+t.Elements(), maxBytes) // neither is more
-			}
-		}
-	}
-	return n
-}

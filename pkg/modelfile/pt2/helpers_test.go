@@ -15,7 +15,8 @@ func looseRecords(t *testing.T, b []byte) []modeltest.Record {
 	t.Helper()
 	var records []modeltest.Record
 	le := binary.LittleEndian
-	for d := b[bytes.Index(b, []byte("PK\x01\x02")):]; bytes.HasPrefix(d, []byte("PK\x01\x02")); {
+	_, d, _ := bytes.Cut(b, []byte("PK\x01\x02"))
+	for d = append([]byte("PK\x01\x02"), d...); bytes.HasPrefix(d, []byte("PK\x01\x02")); {
 		size, names, offset := le.Uint32(d[24:]), int(le.Uint16(d[28:])), le.Uint32(d[42:])
 		local := b[offset:]
 		begin := 30 + int(le.Uint16(local[26:])) + int(le.Uint16(local[28:]))

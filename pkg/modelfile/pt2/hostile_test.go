@@ -34,7 +34,7 @@ func TestBadWeights(t *testing.T) {
 	if _, err := open(archiveWith(configOf(goodMeta), `{}`)); err != nil {
 		t.Fatal(err)
 	}
-	swap := func(old, new string) string { return configOf(strings.Replace(goodMeta, old, new, 1)) }
+	swap := func(from, to string) string { return configOf(strings.Replace(goodMeta, from, to, 1)) }
 	sized := func(sizes, strides, offset string) string {
 		return configOf(`"dtype":7,"layout":7,"sizes":[` + sizes + `],"strides":[` + strides + `],"storage_offset":{"as_int":` + offset + `}`)
 	}
@@ -269,7 +269,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	ones := strings.TrimSuffix(strings.Repeat(`{"as_int":1},`, 64), ",")
 	for name, b := range map[string][]byte{
 		"long names of weights": archiveWith(`{"config":{`+each(20, func(i int) string {
-			return fmt.Sprintf(`"%d":{"path_name":"weight_0","use_pickle":true,"tensor_meta":null,"x":"%s"},"%d%s":{"path_name":"weight_0","use_pickle":true,"tensor_meta":null}`, i, "", i, long)
+			return fmt.Sprintf(`"%d`, i) + long + `":{"path_name":"weight_0","use_pickle":true,"tensor_meta":null}`
 		})+`}}`, `{}`),
 		"long names of arguments": archiveWith(configOf(goodMeta), `{"graph_module":{"graph":{"inputs":[`+each(20, func(int) string {
 			return `{"as_tensor":{"name":"` + long + `"}}`
@@ -278,7 +278,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			return `{"user_input":{"arg":{"as_tensor":{"name":"` + long + `"}}}}`
 		})+`]}}}`),
 		"long symbols": archiveWith(configOf(goodMeta), `{"graph_module":{"graph":{"tensor_values":{`+each(20, func(i int) string {
-			return fmt.Sprintf(`"%d":{"dtype":7,"strides":[],"sizes":[{"as_expr":{"expr_str":"%s"}}]}`, i, long)
+			return fmt.Sprintf(`"%d":{"dtype":7,"strides":[],"sizes":[{"as_expr":{"expr_str":%q}}]}`, i, long)
 		})+`}}}}`),
 		"many dimensions": archiveWith(`{"config":{`+each(400, func(i int) string {
 			return fmt.Sprintf(`"%d":{"path_name":"weight_0","use_pickle":true,"tensor_meta":{"dtype":7,"sizes":[%s],"strides":[%s]}}`, i, ones, ones)

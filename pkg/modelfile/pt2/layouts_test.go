@@ -162,9 +162,41 @@ func TestLegacy(t *testing.T) {
 		if diff := cmp.Diff(want, a.Models, ignoreInner); diff != "" {
 			t.Error(diff)
 		}
-		if got := a.Parameters(); got != 12+2+12 { // pickles don't tell what is shared
-			t.Errorf("got %d parameters", got)
+	}
+}
+
+// TestBadLegacy: what a definition says of pickled tensors must be possible too;
+// where it says nothing of one, only its name is known.
+func TestBadLegacy(t *testing.T) {
+	legacy := func(value string) []byte {
+		return modeltest.PlainZip(t, false, text("serialized_exported_program.json",
+			`{"graph_module":{"graph":{"tensor_values":{"p":`+value+`}},"signature":{"input_specs":[{"parameter":{"arg":{"name":"p"},"parameter_name":"w"}}]}}}`))
+	}
+	for value, want := range map[string]string{
+		`{"dtype":7,"strides":[],"sizes":[{"as_expr":{"expr_str":"s0"}}]}`:                           "has the symbol s0",
+		`{"dtype":7,"strides":[],"sizes":[{"as_int":4611686018427387904}]}`:                          "too large for any file",
+		`{"dtype":7,"strides":[],"sizes":[{"as_int":1152921504606846976}]}`:                          "too large for any file",
+		`{"dtype":7,"strides":[],"sizes":[{"as_int":4294967296},{"as_int":4294967296}]}`:             "too large for any file",
+		`{"dtype":7,"strides":[],"sizes":[` + strings.Repeat(`{"as_int":1},`, 64) + `{"as_int":1}]}`: "more than 64 dimensions",
+	} {
+		b := legacy(value)
+		if _, err := open(b); !errors.Is(err, pt2.ErrFormat) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: got %v, want %q", value, err, want)
 		}
+	}
+	b := legacy(`{"dtype":7,"strides":[],"sizes":[{"as_int":4611686018427387904},{"as_int":4611686018427387904},{"as_int":0}]}`)
+	a := mustOpen(t, b)
+	if w := a.Models[0].Weights[0]; w.Elements() != 0 || w.Bytes() != 0 {
+		t.Errorf("an empty tensor has %d elements", w.Elements())
+	}
+	b = legacy(`{"dtype":99,"strides":[],"sizes":[{"as_int":3}]}`)
+	if w := mustOpen(t, b).Models[0].Weights[0]; w.DType != "" || w.Bytes() != -1 || w.Elements() != 3 {
+		t.Errorf("of an unknown type: %+v", w)
+	}
+	b = modeltest.PlainZip(t, false, text("serialized_exported_program.json",
+		`{"graph_module":{"signature":{"input_specs":[{"parameter":{"arg":{"name":"p"},"parameter_name":"w"}}]}}}`))
+	if w := mustOpen(t, b).Models[0].Weights[0]; w.Name != "w" || w.DType != "" || w.Bytes() != -1 {
+		t.Errorf("of no value: %+v", w)
 	}
 }
 

@@ -96,6 +96,7 @@ func (o *opener) pickledView(t *Tensor, m *meta) error {
 	if err := o.another(2 * len(m.sizes)); err != nil {
 		return err
 	}
+	t.Shape = make([]int64, 0, len(m.sizes))
 	for _, d := range m.sizes {
 		if d.Symbol != "" {
 			return fmt.Errorf("has the symbol %s in its shape", quote(d.Symbol))

@@ -215,7 +215,7 @@ func TestReadRefuses(t *testing.T) {
 		{"compressed", modeltest.PlainZip(t, true, modeltest.Records(t, whole)...), "is compressed"},
 		{"of an unknown type", modeltest.PT2(t, one(floats(3), unknown)), "has the type 77"},
 		{"saved from fake tensors", modeltest.PT2(t, one(nil, raw)), "was saved without data"},
-		{"sparse", bytes.Replace(whole, []byte(`"layout":7`), []byte(`"layout":1`), -1), "has the layout 1"},
+		{"sparse", bytes.ReplaceAll(whole, []byte(`"layout":7`), []byte(`"layout":1`)), "has the layout 1"},
 		{"repeated beyond measure", modeltest.PT2(t, one(floats(3), repeated)), "repeats 1 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -323,7 +323,7 @@ func ExampleTensor_Read() {
 				return
 			}
 			elements, err := io.ReadAll(r)
-			fmt.Println(m.Name, w.Name, w.DType, w.Shape, elements, err)
+			fmt.Printf("%s %s %s %v %d %v\n", m.Name, w.Name, w.DType, w.Shape, elements, err)
 		}
 	}
 	// Output: m w U8 [2 3] [1 3 5 2 4 6] <nil>

@@ -2,7 +2,6 @@ package pt2
 
 import (
 	"errors"
-	"fmt"
 	"math/bits"
 	"slices"
 
@@ -22,8 +21,9 @@ type Tensor struct {
 	// "BF16"; "C32" and "C128", which safetensors does not have), "" where it is
 	// not known.
 	DType string
-	// Shape and Stride have a number a dimension, in elements; StorageOffset is the
-	// first element's place in the storage.
+	// Shape and Stride have a number a dimension, in elements, none for a scalar;
+	// StorageOffset is the first element's place in the storage. Shape is nil where
+	// it is not known.
 	Shape, Stride []int64
 	StorageOffset int64
 	// File is the file that holds the storage, without the root folder.
@@ -89,19 +89,6 @@ func (t *Tensor) Span() (off, n int64) {
 	first, count, _ := t.extent() // checked when the archive was opened
 	size := byName[t.DType].size
 	return t.Offset + first*size, count * size
-}
-
-// view is the same for names that are the same elements.
-func (t *Tensor) view() string {
-	return fmt.Sprint(t.File, " ", t.DType, t.Shape, t.Stride, t.StorageOffset, t.viewName())
-}
-
-// viewName tells tensors apart that share a file of pickles.
-func (t *Tensor) viewName() string {
-	if t.Pickled {
-		return t.Name
-	}
-	return ""
 }
 
 // extent returns the first element of the storage that the tensor needs, and how
