@@ -3,8 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -115,18 +113,10 @@ func checkSafetensors(t *inspect.Tensor) error {
 }
 
 func writeSafetensors(w io.Writer, t *inspect.Tensor, elements io.Reader) error {
-	header, err := json.Marshal(map[string]any{t.Name: map[string]any{
-		"dtype": t.DType, "shape": t.Shape, "data_offsets": [2]int64{0, t.Bytes},
+	return safetensors.Write(w, nil, []safetensors.WriteTensor{{
+		Name: t.Name, DType: safetensors.DType(t.DType), Shape: t.Shape,
+		Open: func() (io.Reader, error) { return elements, nil },
 	}})
-	if err != nil {
-		return err
-	}
-	header = append(header, strings.Repeat(" ", (8-len(header)%8)%8)...)
-	if _, err := w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)); err != nil {
-		return err
-	}
-	_, err = io.Copy(w, elements)
-	return err
 }
 
 // writeTensor puts the tensor's file in its place, whole or not at all.

@@ -3,6 +3,7 @@ package inspect
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -63,14 +64,20 @@ func TestAnIndexThatIsWrong(t *testing.T) {
 	if len(notes) != 20 {
 		t.Errorf("got %d notes, want 20", len(notes))
 	}
-	gone := func(i int) string { return "gone/" + right(i) }
+	gone := func(i int) string { return "gone-" + right(i) }
 	_, notes = tensorsOf(t, cartontest.New(sharded(gone, nil), nil), Options{})
-	if want := indexPath + ": names the shard gone/model-03.safetensors, which is not there\n"; !strings.Contains(noteText(notes), want) {
+	if want := indexPath + ": names the shard gone-model-03.safetensors, which is not there\n"; !strings.Contains(noteText(notes), want) {
 		t.Errorf("got\n%swant %s", noteText(notes), want)
 	}
 	_, notes = tensorsOf(t, cartontest.New(sharded(right, map[string][]byte{indexPath: []byte("[]")}), nil), Options{})
 	if len(notes) != 1 || notes[0].Member != indexPath {
 		t.Errorf("an index that is none: got %v", notes)
+	}
+	broken := errors.New("broken")
+	hook := func(_ string, _ int, r io.Reader) (io.Reader, error) { return cartontest.FailAfter(r, 10, broken), nil }
+	src = cartontest.New(sharded(right, nil), nil, cartontest.WithOpen(hook))
+	if _, _, err := Find(t.Context(), src, "w7", Options{}); !errors.Is(err, broken) || !strings.Contains(err.Error(), indexPath) {
+		t.Errorf("an index that can't be read: got %v, want the source's error", err)
 	}
 	if _, notes := tensorsOf(t, cartontest.New(sharded(right, nil), nil), Options{}); len(notes) != 0 {
 		t.Errorf("an index that is right: got %v", notes)

@@ -2,30 +2,32 @@ package inspect
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
 
-// maxShardIndex is the longest index that is read, in bytes: seven times that of
-// the largest known model.
-const maxShardIndex = 64 << 20
-
 // readShardIndex reads a model.safetensors.index.json, verified: which shard, a
-// name beside the index, holds which tensor.
-func readShardIndex(ctx context.Context, src carton.Source, m carton.Member) (map[string]string, string, error) {
-	if m.Size > maxShardIndex {
-		return nil, "is too large for an index", nil
-	}
-	b, err := carton.ReadMember(ctx, src, m.Path, maxShardIndex)
+// name beside the index, holds which tensor. What is wrong with it is the note;
+// the error is the source's.
+func readShardIndex(ctx context.Context, src carton.Source, m carton.Member) (weightMap map[string]string, note string, err error) {
+	r, err := src.Open(ctx, m.Path)
 	if err != nil {
 		return nil, "", err
 	}
-	var index struct {
-		WeightMap map[string]string `json:"weight_map"`
+	defer r.Close()
+	index, err := safetensors.ReadIndex(r)
+	switch {
+	case errors.Is(err, safetensors.ErrFormat):
+		return nil, err.Error(), nil
+	case err == nil:
+		_, err = io.Copy(io.Discard, r) // to the end, where the hash is checked
 	}
-	if err := json.Unmarshal(b, &index); err != nil {
-		return nil, err.Error(), nil //nolint:nilerr // content is its author's: a note
+	if err != nil {
+		return nil, "", fmt.Errorf("read %s: %w", carton.QuotePath(m.Path), err)
 	}
-	return index.WeightMap, "", nil
+	return index.Files, "", nil
 }
