@@ -21,7 +21,7 @@ import (
 func TestAssembleBehindAFailure(t *testing.T) {
 	broken := errors.New("broken")
 	files := map[string][]byte{
-		"model/a": bytes.Repeat([]byte("a"), 1<<20), "model/b": []byte("b"), "model/c": []byte("c"),
+		"model/a": bytes.Repeat([]byte("a"), 1_000_000), "model/b": []byte("b"), "model/c": []byte("c"), // under a MiB: nothing is kept of it
 	}
 	at := func(path string, f func(io.Reader) io.Reader) cartontest.Option {
 		return cartontest.WithOpen(func(p string, _ int, r io.Reader) (io.Reader, error) {
