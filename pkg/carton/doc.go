@@ -40,7 +40,10 @@
 // produces: see [Plan] for the byte rules.
 //
 // A final name only ever holds complete, verified bytes: [Assemble] and
-// [Extract] write beside it and rename.
+// [Extract] write beside it and rename. Members whose ranges are cheap are
+// fetched in many ranges at once, straight to where they belong, and hashed in
+// order by reading back. What a run leaves that was broken off the next one goes
+// on with; the sha256 of all of a member decides, whoever brought its bytes.
 //
 // The specification is docs/specification/format.md of
 // https://github.com/VivekPanyam/carton; where it and its reference reader
