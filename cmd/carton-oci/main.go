@@ -7,10 +7,22 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+// memoryAim is how much memory, in bytes, the program asks the garbage collector
+// to keep it within. What it needs for a transfer is far less; but what hostile
+// input makes it use for a moment would else be given back only when there is as
+// much again.
+const memoryAim = 160 << 20
+
+func main() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryAim)
+	}
+	os.Exit(run(os.Args[1:]))
+}
 
 // run is main without the exit. Every way out of the program leads through its
 // end, but for a second signal.
