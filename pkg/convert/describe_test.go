@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/modeltest"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -129,6 +130,37 @@ func TestDetailsOfARealModel(t *testing.T) {
 	got := detailsOf(t, map[string][]byte{"model/mnist.safetensors": b}, nil)
 	if want := (Details{Format: "safetensors", Precision: "float32,int64", ParamSize: "376.9K"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// A carton has one config whatever its form, although PT2 archives are read
+// forward where they are compressed.
+func TestDetailsOfAnArchiveInEveryForm(t *testing.T) {
+	const path = "model/m.pt2"
+	w := modeltest.Weight{DType: modeltest.BFloat16, Shape: []int64{600, 2}, Stride: []int64{2, 1}, Param: true}
+	a, b := w, w
+	a.Name, b.Name = "a", "tied"
+	archive := modeltest.PT2(t, modeltest.Archive{
+		Storages: [][]byte{make([]byte, 2400)}, Models: []modeltest.Model{{Name: "m", Weights: []modeltest.Weight{a, b}}},
+	})
+	files := map[string][]byte{path: archive}
+	want := Details{Format: "pt2", Precision: "bfloat16", ParamSize: "1.2K"}
+	for name, src := range map[string]carton.Source{
+		"stored":     cartontest.New(files, nil),
+		"compressed": cartontest.New(files, nil, cartontest.WithPlace(carton.PlaceCompressed, path)),
+		"bundled":    cartontest.New(files, nil, cartontest.WithBundle(1, path)),
+		"linked":     cartontest.New(files, nil, cartontest.WithPlace(carton.PlaceLinked, path)),
+		"a symlink":  cartontest.New(map[string][]byte{"model/blob": archive}, map[string]string{path: "blob"}),
+	} {
+		if got := detailsFrom(t, src, ""); got != want {
+			t.Errorf("%s: got %+v, want %+v", name, got, want)
+		}
+	}
+	for _, c := range []Compression{CompressNone, CompressGzip, CompressZstd} {
+		s, desc, _ := pushed(t, cartontest.New(files, nil), Options{Layers: FormTar, Compress: c})
+		if got := detailsFrom(t, opened(t, s, desc, OpenOptions{}), ""); got != want {
+			t.Errorf("from tar layers, %s: got %+v, want %+v", c, got, want)
+		}
 	}
 }
 
