@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func pushImage(t *testing.T, src carton.Source, ref string, opts PushOptions) *P
 func puts(r *registrytest.Registry) []string {
 	var names []string
 	for _, rec := range r.Requests() {
-		if _, name, ok := strings.Cut(rec.Path, "/manifests/"); ok && rec.Method == "PUT" {
+		if _, name, ok := strings.Cut(rec.Path, "/manifests/"); ok && rec.Method == http.MethodPut {
 			names = append(names, name)
 		}
 	}

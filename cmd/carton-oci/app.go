@@ -28,7 +28,7 @@ or breaks the format, 4 not found, 5 not allowed, 130 interrupted.`,
 		UsageText: "carton-oci COMMAND [flags] [arguments]",
 		Commands: []*cli.Command{
 			pushCommand(out), pullCommand(out), packCommand(out), lsCommand(out), catCommand(out), inspectCommand(out), tensorsCommand(out),
-			diffCommand(out), verifyCommand(out), resolveCommand(out), loginCommand(out), logoutCommand(out), versionCommand(out),
+			diffCommand(out), verifyCommand(out), imageCommand(out), resolveCommand(out), loginCommand(out), logoutCommand(out), versionCommand(out),
 		},
 		Writer:    out.out,
 		ErrWriter: out.err,

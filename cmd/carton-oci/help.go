@@ -53,7 +53,7 @@ func printFlags(w io.Writer, flags []cli.Flag) {
 }
 
 func sortedByCategory(flags []cli.Flag) []cli.Flag {
-	order := []string{categoryOwn, categoryPack, categoryRegistry, categoryOutput}
+	order := []string{categoryOwn, categoryReaders, categoryPack, categoryRegistry, categoryOutput}
 	sorted := slices.Clone(flags)
 	slices.SortStableFunc(sorted, func(a, b cli.Flag) int {
 		return slices.Index(order, categoryOf(a)) - slices.Index(order, categoryOf(b))

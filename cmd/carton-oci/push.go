@@ -18,10 +18,11 @@ func pushCommand(out *printer) *cli.Command {
 		ArgsUsage: "SOURCE REF[,TAG...]",
 		Description: `What the registry has already is neither sent nor read. The last line printed is
 the digest; with -q it is the only one. A folder or model file that is no carton
-is packed on the way where --runner, or another flag of what is packed, is given:
-with no file between, and the same digests. "carton-oci pack --help" says more.`,
+is packed on the way where --runner, or another flag of what is packed, is
+given: with no file between, and the same digests. "carton-oci pack --help" says
+more.`,
 		Flags: flags([]cli.Flag{
-			&cli.StringFlag{Name: "layers", Usage: "`FORM` of layers: raw or tar", Value: string(convert.FormRaw)},
+			&cli.StringFlag{Name: "layers", Usage: "`FORM` of layers: raw or tar; with --image tar", Value: string(convert.FormRaw)},
 			&cli.StringFlag{Name: "bundle-below", Usage: "bundle files that are no weights and smaller than `SIZE`"},
 			&cli.StringFlag{Name: "media-types", Usage: "`FAMILY` of media types: cnai, cncf or cnai-draft", Value: string(convert.FamilyCNAI)},
 			&cli.StringFlag{Name: "compress", Usage: "`METHOD` for bundles: none, zstd or gzip", Value: string(convert.CompressNone)},
@@ -29,7 +30,7 @@ with no file between, and the same digests. "carton-oci pack --help" says more.`
 			&cli.BoolFlag{Name: "no-clobber", Usage: "refuse to move a tag that points to something else"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be sent, and send nothing"},
 			&cli.BoolFlag{Name: "force", Usage: "push although carton.toml, or what it refers to, is wrong"},
-		}, packFlags(), sourceFlags()),
+		}, imageFlags(), packFlags(), sourceFlags()),
 		Action: command(out, runPush),
 	}
 }
@@ -60,13 +61,20 @@ func runPush(c *cli.Context, s *session) error {
 	opts := cartonoci.PushOptions{
 		Options: s.opts, Mapping: mapping,
 		NoClobber: c.Bool("no-clobber"), DryRun: c.Bool("dry-run"), Force: c.Bool("force"),
-		Planned: func(r *cartonoci.PushResult) { s.sayWhatTravels(source, r) },
+	}
+	if err := setImage(c, &opts); err != nil {
+		return err
+	}
+	opts.Planned = func(r *cartonoci.PushResult) {
+		s.sayWhatTravels(source, r)
+		s.sayWhatItCosts(&opts, r)
 	}
 	result, err := pushCarton(c.Context, loose, source, ref, opts)
 	s.stopProgress()
 	if err != nil {
 		return err
 	}
+	s.sayWhoSeesNothing(&opts, to)
 	s.printPush(result)
 	return nil
 }
@@ -118,6 +126,9 @@ func (s *session) sayWhatTravels(source string, r *cartonoci.PushResult) {
 		return
 	}
 	file, send := info.Size(), r.Bytes()
+	if r.Image != nil {
+		send += r.Image.Unshared
+	}
 	if difference := max(file, send) - min(file, send); difference > file/20 {
 		s.notef("%s carton, at most %s to send", humanSize(file), humanSize(send))
 	}
@@ -134,18 +145,23 @@ func (s *session) printPush(r *cartonoci.PushResult) {
 	}
 	if r.DryRun {
 		s.printLayers(r)
+	} else if r.Image != nil {
+		s.printVolume(r.Image.Reference, r.Image.Digest)
 	}
 	tags := ""
 	if len(r.Tags) > 1 {
 		tags = strings.Join(r.Tags, ", ")
 	}
-	s.fields(
-		[2]string{"reference", r.Reference},
-		[2]string{"tags", tags},
+	rows := [][2]string{{"reference", r.Reference}, {"tags", tags}}
+	if i := r.Image; i != nil {
+		rows = append(rows, [2]string{"", forModels}, [2]string{"image", i.Reference}, [2]string{"tags", strings.Join(i.Tags, ", ")},
+			[2]string{"", forImages + " (" + humanSize(i.Unshared) + " more)"}, [2]string{"image digest", i.Digest.String()})
+	}
+	s.fields(append(rows,
 		[2]string{"layers", layerSummary(r)},
 		[2]string{"model hash", r.ModelHash},
 		[2]string{"digest", r.Digest.String()},
-	)
+	)...)
 }
 
 func (s *session) printLayers(r *cartonoci.PushResult) {

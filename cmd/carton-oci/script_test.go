@@ -40,7 +40,8 @@ import (
 //	spoil FILE TEXT OTHER       replace bytes in a file
 //	registry VAR [OPTION…]      start a registry; $VAR is its host; -tls, -basic
 //	                            USER:PASSWORD, -token USER:PASSWORD, -public (with
-//	                            -token: anybody may pull), -open (… may GET blobs)
+//	                            -token: anybody may pull), -open (… may GET blobs),
+//	                            -images (it takes no artifacts)
 //	web VAR DIR                 serve a folder over https; $VAR_CA is its CA
 //	corrupt VAR REPO HASH       make a registry's blob wrong
 //	fault VAR METHODS PATH CODE make a registry answer with a status for ever
@@ -221,6 +222,8 @@ func scriptRegistry(ts *testscript.TestScript, _ bool, args []string) {
 			conf.Auth.AnonymousPull = true
 		case "-open":
 			conf.Auth.AnonymousBlobs = true
+		case "-images":
+			conf.Quirks.ImagesOnly = true
 		default:
 			ts.Fatalf("unknown option %s", args[i])
 		}

@@ -41,7 +41,7 @@ func TestTheDocumentHasTheTablesOfTheCode(t *testing.T) {
 		fmt.Sprintf("more than %d MiB together", maxMembersBytes>>20),
 		fmt.Sprintf("of at most %d characters", maxShort),
 		fmt.Sprintf("the number is %d instead of %d", maxImageLayers, maxLayers),
-		fmt.Sprintf("%d MiB. They carry `%s`", maxExtraBytes>>20, AnnotationExtra),
+		fmt.Sprintf("%d MiB. They carry %#q", maxExtraBytes>>20, AnnotationExtra),
 		"0, 4 KiB, 64 KiB, 1 MiB, 16 MiB, ∞",
 		strings.Replace(strings.TrimPrefix(compressor, "github.com/"), " ", "` ", 1),
 	} {

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"github.com/carton-oci/carton-oci"
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/opencontainers/go-digest"
+	"github.com/urfave/cli/v2"
+)
+
+// imageFlags are the flags of push about who else is to read the artifact.
+func imageFlags() []cli.Flag {
+	return inCategory(categoryReaders,
+		&cli.BoolFlag{Name: "image", Usage: "push the form that containerd mounts as well, as REF-image"},
+		&cli.BoolFlag{Name: "no-image", Usage: "leave a REF-image that is there as it is"},
+		&cli.StringFlag{Name: "image-tag", Usage: "tag the image form with `NAME`"},
+		&cli.BoolFlag{Name: "image-subject", Usage: "make the image form refer to the artifact, which then lists it"},
+		&cli.BoolFlag{Name: "readme", Usage: "add README and LICENSE where the page of a registry, such as Harbor's, looks for them"},
+		&cli.StringFlag{Name: "compat", Usage: "push `FORM` for a registry that takes no artifacts: image-config"},
+	)
+}
+
+const categoryReaders = "other readers"
+
+// setImage reads imageFlags into the options of a push.
+func setImage(c *cli.Context, o *cartonoci.PushOptions) error {
+	if err := notBoth(c, "no-image", "image"); err != nil {
+		return err
+	}
+	if err := onlyWith(c, "image", "image-tag", "image-subject"); err != nil {
+		return err
+	}
+	if err := notEmpty(c, "image-tag", "compat"); err != nil {
+		return err
+	}
+	switch {
+	case c.Bool("image"):
+		o.Image = cartonoci.ImagePush
+	case c.Bool("no-image"):
+		o.Image = cartonoci.ImageLeave
+	}
+	o.ImageTag = c.String("image-tag")
+	if !c.IsSet("layers") {
+		o.Mapping.Layers = "" // raw, or tar with an image
+	}
+	o.Mapping.ImageSubject, o.Mapping.Readme = c.Bool("image-subject"), c.Bool("readme")
+	if !c.IsSet("compat") {
+		return nil
+	}
+	form, err := oneOf(c, "compat", string(convert.CompatImageConfig))
+	o.Mapping.Compat = convert.Compat(form)
+	return err
+}
+
+// sayWhatItCosts tells what an image form of raw layers stores twice.
+func (s *session) sayWhatItCosts(o *cartonoci.PushOptions, r *cartonoci.PushResult) {
+	if r.Image != nil && o.Mapping.Layers == convert.FormRaw {
+		s.notef("--layers raw shares nothing with the image form, which is %s more", humanSize(r.Image.Unshared))
+	}
+}
+
+// sayWhoSeesNothing warns of what nobody else will: containerd mounts a model
+// artifact without an error, and empty.
+func (s *session) sayWhoSeesNothing(o *cartonoci.PushOptions, to cartonoci.Location) {
+	if o.Image == cartonoci.ImageUnsaid && to.Kind == cartonoci.KindRegistry && to.Tag != "" && !o.DryRun {
+		s.notef("containerd mounts this as an empty folder; --image adds a form that it mounts")
+	}
+}
+
+// printVolume prints what a pod needs to mount an image form in a registry.
+func (s *session) printVolume(reference string, dgst digest.Digest) {
+	loc, err := cartonoci.ParseLocation(reference)
+	if err != nil || loc.Kind != cartonoci.KindRegistry {
+		return
+	}
+	loc.Tag, loc.Digest = "", dgst
+	for _, line := range []string{
+		"volumes:             # of the pod",
+		"- name: model",
+		"  image:",
+		"    reference: " + loc.String(),
+		"volumeMounts:        # of the container",
+		"- name: model",
+		"  mountPath: /model",
+		"  subPath: model",
+		"",
+	} {
+		s.linef("%s", line)
+	}
+}
+
+// What the two forms are for, where both were pushed.
+const (
+	forModels = "for carton-oci and other tools that know models"
+	forImages = "for Kubernetes, and whatever else mounts images"
+)
