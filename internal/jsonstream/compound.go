@@ -11,7 +11,7 @@ const (
 	// MaxKeys is how much memory the keys may take that are compared at one time,
 	// those of an object and of the objects around it, in bytes: their own and
 	// keyCost each.
-	MaxKeys = 64 << 20
+	MaxKeys = 32 << 20
 	keyCost = 64
 )
 

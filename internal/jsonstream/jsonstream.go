@@ -130,6 +130,7 @@ func (r *Reader) quoted() (escaped bool, err error) {
 	}
 	r.buf = append(r.buf[:0], '"')
 	for {
+		r.plain()
 		c, err := r.next()
 		if err != nil {
 			return false, err
@@ -154,6 +155,20 @@ func (r *Reader) quoted() (escaped bool, err error) {
 			return false, fmt.Errorf("a string holds the control character %#02x", c)
 		}
 	}
+}
+
+// plain consumes what is in memory of a string up to the next byte with a
+// meaning, into buf. Most of a long document is in strings.
+func (r *Reader) plain() {
+	b, _ := r.r.Peek(r.r.Buffered()) // no more than there is
+	n := 0
+	for n < len(b) && b[n] >= ' ' && b[n] != '"' && b[n] != '\\' {
+		n++
+	}
+	n = min(n, max(0, MaxString-len(r.buf)))
+	r.buf = append(r.buf, b[:n]...)
+	_, _ = r.r.Discard(n) // it is there
+	r.read += int64(n)
 }
 
 // loneSurrogate reports whether encoding/json replaced half of a surrogate pair,

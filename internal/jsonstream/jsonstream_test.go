@@ -173,26 +173,26 @@ func TestLongString(t *testing.T) {
 func TestManyKeys(t *testing.T) {
 	key := func(i, n int) string { return fmt.Sprintf(`"%s%d":`, strings.Repeat("k", n), i) }
 	var flat strings.Builder
-	for i := range 70 {
+	for i := range 40 {
 		flat.WriteString(key(i, 1<<20) + `0,`)
 	}
 	r := read(`{` + flat.String() + `"end":0}`)
 	if err := r.Object(func(string) error { return r.Skip() }); err == nil || !strings.Contains(err.Error(), "more than") {
-		t.Errorf("70 keys of 1 MiB: got %v", err)
+		t.Errorf("40 keys of 1 MiB: got %v", err)
 	}
-	r = read(`{` + key(1, 40<<17) + `{` + key(2, 40<<17) + `0},` + key(3, 40<<17) + `{` + key(4, 40<<17) + `0}}`)
+	r = read(`{` + key(1, 3<<20) + `{` + key(2, 3<<20) + `0},` + key(3, 3<<20) + `{` + key(4, 3<<20) + `0}}`)
 	nested := func() error {
 		return r.Object(func(string) error { return r.Object(func(string) error { return r.Skip() }) })
 	}
 	if err := nested(); err != nil {
-		t.Errorf("three keys of 5 MiB at a time: got %v", err)
+		t.Errorf("three keys of 3 MiB at a time: got %v", err)
 	}
-	deep := strings.Repeat(`{`+key(1, 15<<20), 5) + `{}`
+	deep := strings.Repeat(`{`+key(1, 8<<20), 5) + `{}`
 	r = read(deep)
 	var into func(string) error
 	into = func(string) error { return r.Object(into) }
 	if err := into(""); err == nil || !strings.Contains(err.Error(), "more than") {
-		t.Errorf("five nested keys of 15 MiB: got %v", err)
+		t.Errorf("five nested keys of 8 MiB: got %v", err)
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 	IndexName = "model.safetensors.index.json"
 	// MaxIndexBytes is the longest index, several times that of the largest known
 	// models.
-	MaxIndexBytes = 64 << 20
+	MaxIndexBytes = 32 << 20
 	// MaxFileName is the longest name of a file, in bytes.
 	MaxFileName = 255
 )
