@@ -45,7 +45,7 @@ func TestHowFarAhead(t *testing.T) {
 				}
 			}
 			mu.Unlock()
-			r := io.Reader(io.LimitReader(zeros{}, n))
+			r := io.LimitReader(zeros{}, n)
 			if off == 0 {
 				r = &held{r, func() {
 					<-full

@@ -31,10 +31,11 @@ func TestOnlyRanges(t *testing.T) {
 		{"416 without a size", partial(416, "", nil), nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := serve(t, c.first, c.first)
+			handlers := []http.HandlerFunc{c.first}
 			if c.rest != nil {
-				s = serve(t, c.first, c.rest)
+				handlers = append(handlers, c.rest)
 			}
+			s := serve(t, handlers...)
 			b, err := s.getter().Open(OnlyRanges(t.Context()), get(s.URL), 10, 10, 100)
 			if !c.ok {
 				if diff := cmp.Diff([]string{"bytes=10-19"}, s.requests()); diff != "" || !errors.Is(err, ErrNoRanges) {
