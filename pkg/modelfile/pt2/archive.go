@@ -47,7 +47,7 @@ const (
 	Flat
 )
 
-// String returns the layout's name, as in "an exported program (2.8 and later)".
+// String returns the layout as people call it, as in "AOTInductor package".
 func (l Layout) String() string {
 	switch l {
 	case Export:
