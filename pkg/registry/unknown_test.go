@@ -139,7 +139,7 @@ func TestPushStreamFails(t *testing.T) {
 			}
 			_, err := repo.PushStream(t.Context(), int64(len(good)), open, layout.Watch{})
 			checkError(t, err, tt.kind, tt.says, "")
-			if tt.kind != layout.ErrNoStream && errors.Is(err, layout.ErrNoStream) {
+			if !errors.Is(tt.kind, layout.ErrNoStream) && errors.Is(err, layout.ErrNoStream) {
 				t.Errorf("got ErrNoStream: %v", err)
 			}
 			if n := reg.Uploads(); n != 0 {
