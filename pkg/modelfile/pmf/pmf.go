@@ -142,13 +142,19 @@ func (e *Invalid) Error() string {
 // Unwrap returns [ErrInvalid].
 func (e *Invalid) Unwrap() error { return ErrInvalid }
 
-// Detect reports whether the root of fsys holds a metadata.yaml, or
-// Metadata.yaml, that begins a document of this format: a mapping with the key
-// format or the key model. What it says is not checked.
+// Detect reports whether fsys is meant to be a tree of this format, be it a
+// broken one: its root holds metadata.yaml, or Metadata.yaml, and that has the
+// keys format and model, or lies beside a folder data/checkpoints or
+// data/initialisation.
 func Detect(fsys fs.FS) (bool, error) {
 	names, err := metadataNames(fsys)
 	if err != nil || len(names) == 0 {
 		return false, err
+	}
+	for _, dir := range []string{checkpointFolder, InitialisationFolder} {
+		if info, err := fs.Stat(fsys, dir); err == nil && info.IsDir() {
+			return true, nil
+		}
 	}
 	raw, err := readDocument(fsys, names[0])
 	if err != nil {

@@ -304,11 +304,20 @@ func TestDetect(t *testing.T) {
 		{"something else's metadata", small("metadata.yaml", "format: parquet\n"), false},
 		{"no YAML", small("metadata.yaml", "["), false},
 		{"a folder of that name", small("metadata.yaml/x", "format: {}\nmodel: 3\n"), false},
+		{"no YAML, beside checkpoints", fstest.MapFS{
+			"metadata.yaml": &fstest.MapFile{Data: []byte("[")}, "data/checkpoints/1": &fstest.MapFile{},
+		}, true},
+		{"a file beside it", fstest.MapFS{"metadata.yaml": &fstest.MapFile{}, "data/checkpoints": &fstest.MapFile{}}, false},
 		{"nothing", small("model.bin", ""), false},
 	} {
 		got, err := pmf.Detect(c.fsys)
 		if err != nil || got != c.want {
 			t.Errorf("%s: got %t, %v, want %t", c.what, got, err, c.want)
+		}
+	}
+	for name, c := range readCases(t, "refused") {
+		if got, err := pmf.Detect(c.fsys); err != nil || got == (name == "metadata_missing") {
+			t.Errorf("%s: got %t, %v", name, got, err)
 		}
 	}
 	if _, err := pmf.Detect(os.DirFS(filepath.Join(t.TempDir(), "none"))); !errors.Is(err, fs.ErrNotExist) {
