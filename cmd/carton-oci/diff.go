@@ -15,11 +15,11 @@ func diffCommand(out *printer) *cli.Command {
 	return &cli.Command{
 		Name:      "diff",
 		Usage:     "say in what two cartons differ",
-		ArgsUsage: "SOURCE SOURCE",
-		Description: `Compares MANIFESTs, carton.toml field by field, and of safetensors files and PT2
-archives that changed the tensors: by headers alone, so that "other bytes" may
-mean one number or all of them. LINKS is not compared: it says where a carton
-is, not what it is. With -q nothing is printed.
+		ArgsUsage: "A B",
+		Description: `A and B may be any SOURCE. Compared are MANIFEST, carton.toml field by field,
+and of safetensors files and PT2 archives that changed the tensors: by headers
+alone, so that "other bytes" may mean one number or all of them. LINKS is not
+compared: it says where a carton is, not what it is. With -q nothing is printed.
 
 Exit code 0 says that the model hashes are the same, 1 that they are not. Errors
 are 2 and up: what fails with 1 elsewhere fails with 2 here.`,
@@ -84,7 +84,7 @@ type tensorDiff struct {
 }
 
 func runDiff(c *cli.Context, s *session) error {
-	if err := wantArgs(c, "SOURCE", "SOURCE"); err != nil {
+	if err := wantArgs(c, "A", "B"); err != nil {
 		return err
 	}
 	a, err := s.open(c, c.Args().Get(0))

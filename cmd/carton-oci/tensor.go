@@ -123,6 +123,12 @@ func writeSafetensors(w io.Writer, t *inspect.Tensor, elements io.Reader) error 
 func writeTensor(
 	ctx context.Context, src *source, t *inspect.Tensor, form tensorForm, file string, opts place.Options,
 ) (verified bool, err error) {
+	if err := t.Readable(); err != nil {
+		return false, err
+	}
+	if err := form.check(t); err != nil {
+		return false, err
+	}
 	out, err := place.Create(file, opts)
 	if err != nil {
 		return false, err
@@ -132,12 +138,9 @@ func writeTensor(
 	if err != nil {
 		return false, err
 	}
-	if err := form.check(t); err != nil { // strings and such have errors of their own
-		return false, errors.Join(err, r.Close())
-	}
 	buffered := bufio.NewWriterSize(io.NewOffsetWriter(out, 0), 1<<20)
 	err = form.write(buffered, t, &exactElements{r: r, left: t.Bytes})
-	if err = errors.Join(err, r.Close()); err != nil {
+	if err := errors.Join(err, r.Close()); err != nil {
 		return false, err
 	}
 	if err := buffered.Flush(); err != nil {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pt2"
 )
@@ -128,20 +127,10 @@ func sameTensor(a, b Tensor) bool {
 	return a.at.packed != nil && b.at.packed != nil && a.Member == b.Member && a.view() == b.view()
 }
 
-// readable reports whether [Open] can give the tensor's elements, as far as can
-// be told without reading anything.
-func (t *Tensor) readable() bool {
-	return t.at.packed == nil || t.at.packed.Unreadable() == ""
-}
-
 // openPacked opens the elements of an archive's tensor. They are never verified:
 // what says where they are was read from ranges.
 func openPacked(ctx context.Context, src carton.Source, t *Tensor) (io.ReadCloser, error) {
 	p, m := t.at.packed, t.at.member
-	if !t.readable() {
-		err := fmt.Errorf("tensor %s: %w: it %s", quoteName(t.Name), ErrElements, p.Unreadable())
-		return nil, hint.With(err, "torch reads it; the whole archive is printed by: cat SOURCE %s", carton.QuotePath(m.Path))
-	}
 	in := &memberAt{ctx: ctx, src: src, member: m}
 	r, err := p.Read(in) // checks the local header
 	if err != nil {

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"encoding/json"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,17 +54,22 @@ func TestNothingToDescribe(t *testing.T) {
 }
 
 func TestFactsAreRemembered(t *testing.T) {
+	var mu sync.Mutex
 	memory := map[string][]byte{}
 	opts := Options{
 		Recall: func(key string, v any) bool {
+			mu.Lock()
+			defer mu.Unlock()
 			b, ok := memory[key]
 			return ok && json.Unmarshal(b, v) == nil
 		},
 		Remember: func(key string, v any) {
 			b, err := json.Marshal(v)
 			if err != nil {
-				t.Fatal(err)
+				t.Error(err)
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			memory[key] = b
 		},
 	}

@@ -103,8 +103,8 @@ func findIn(ctx context.Context, src carton.Source, files []file, name string, o
 	}
 	// What can't be read, such as the pickled weights of a compiled form, is found
 	// only where there is nothing else.
-	if slices.ContainsFunc(found, func(t Tensor) bool { return t.readable() }) {
-		found = slices.DeleteFunc(found, func(t Tensor) bool { return !t.readable() })
+	if slices.ContainsFunc(found, func(t Tensor) bool { return t.Readable() == nil }) {
+		found = slices.DeleteFunc(found, func(t Tensor) bool { return t.Readable() != nil })
 	}
 	switch len(found) {
 	case 0:

@@ -29,17 +29,14 @@ const wholeSlack = 64 << 10
 //
 // Strings, nested tensors and pickles are ErrElements.
 func Open(ctx context.Context, src carton.Source, t *Tensor) (r io.ReadCloser, verified bool, err error) {
-	switch {
-	case t.DType == string(carton.Nested):
-		err := fmt.Errorf("tensor %s: %w: it is nested", quoteName(t.Name), ErrElements)
-		return nil, false, hint.With(err, "it is made of %s", strings.Join(t.Inner, ", "))
-	case t.DType == string(carton.String):
-		err := fmt.Errorf("tensor %s: %w: strings are no numbers", quoteName(t.Name), ErrElements)
-		return nil, false, hint.With(err, "they are a TOML file: cat SOURCE %s", t.Member)
-	case t.at.kind == kindPT2:
+	if err := t.Readable(); err != nil {
+		return nil, false, err
+	}
+	switch t.at.kind {
+	case kindPT2:
 		r, err = openPacked(ctx, src, t)
 		return r, false, err
-	case t.at.kind == kindData:
+	case kindData:
 		r, err = src.Open(ctx, t.Member)
 		if err != nil {
 			return nil, false, err
@@ -66,6 +63,22 @@ func Open(ctx context.Context, src carton.Source, t *Tensor) (r io.ReadCloser, v
 	return w, true, nil
 }
 
+// Readable says why [Open] can't give the tensor's elements, as far as that can
+// be told without reading anything: an error wrapping ErrElements, or nil.
+func (t *Tensor) Readable() error {
+	fail := func(why string) error { return fmt.Errorf("tensor %s: %w: %s", quoteName(t.Name), ErrElements, why) }
+	switch {
+	case t.DType == string(carton.Nested):
+		return hint.With(fail("it is nested"), "it is made of %s", strings.Join(t.Inner, ", "))
+	case t.DType == string(carton.String):
+		return hint.With(fail("strings are no numbers"), "they are a TOML file: cat SOURCE %s", carton.QuotePath(t.Member))
+	case t.at.packed != nil && t.at.packed.Unreadable() != "":
+		err := fail("it " + t.at.packed.Unreadable())
+		return hint.With(err, "torch reads it; the whole archive is printed by: cat SOURCE %s", carton.QuotePath(t.Member))
+	}
+	return nil
+}
+
 // exactly gives a member that must have left bytes.
 type exactly struct {
 	io.ReadCloser
@@ -76,7 +89,7 @@ type exactly struct {
 func (e *exactly) Read(p []byte) (int, error) {
 	n, err := e.ReadCloser.Read(p)
 	e.left -= int64(n)
-	if e.left < 0 || e.left > 0 && err == io.EOF { //nolint:errorlint // the Source's own
+	if e.left < 0 || e.left > 0 && err == io.EOF {
 		return n, &carton.Error{Path: e.member, Kind: carton.ErrFormat, Msg: "its size is not what its shape and type need"}
 	}
 	return n, err

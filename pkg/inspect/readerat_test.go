@@ -39,7 +39,7 @@ func TestMemberAtReadsWhatIsThere(t *testing.T) {
 			p := make([]byte, n)
 			got, err := r.ReadAt(p, int64(off))
 			want := b[off:min(len(b), off+n)]
-			if !bytes.Equal(p[:got], want) || (err == io.EOF) != (len(want) < n) || err != nil && err != io.EOF {
+			if !bytes.Equal(p[:got], want) || errors.Is(err, io.EOF) != (len(want) < n) || err != nil && !errors.Is(err, io.EOF) {
 				t.Fatalf("%s: %d bytes at %d: got %d, %v", name, n, off, got, err)
 			}
 		}

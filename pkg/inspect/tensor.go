@@ -79,7 +79,7 @@ type Options struct {
 	// costs two passes or more over each.
 	Through bool
 	// Recall and Remember keep what [Describe] learnt of a member's content, by a
-	// key that names it. nil keeps nothing.
+	// key that names it, from several goroutines at once. nil keeps nothing.
 	Recall   func(key string, v any) bool
 	Remember func(key string, v any)
 }
