@@ -3,9 +3,11 @@ package zstdframe
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -72,6 +74,32 @@ func (s *share) giveBack() {
 		budget.Release(s.bytes)
 		s.bytes = 0
 	}
+}
+
+// wide keeps the decoder of a frame that had a large window for the next one:
+// two such windows, one of them garbage, would be twice the memory.
+var wide sync.Pool
+
+// decoderFor returns a decoder that reads f.
+func decoderFor(f *frame) (*zstd.Decoder, error) {
+	if f.share.bytes > 0 {
+		if d, ok := wide.Get().(*zstd.Decoder); ok {
+			return d, d.Reset(f)
+		}
+	}
+	return zstd.NewReader(f,
+		zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(budgetBytes)) // f has checked it against its own limit
+}
+
+// giveBack lets go of a frame's decoder.
+func giveBack(d *zstd.Decoder, f *frame) {
+	if f.share.bytes > 0 && d.Reset(nil) == nil {
+		wide.Put(d)
+		return
+	}
+	d.Close()
 }
 
 // Short reports whether a frame with a large window may have to wait: time to

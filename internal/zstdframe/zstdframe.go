@@ -32,29 +32,22 @@ var (
 // The first read of a frame with a window over [SmallWindow] waits until there
 // is memory for it, and has that until it was read to its end, or failed, or is
 // closed: it must be closed, and whoever has one open must not wait for another.
-func NewReader(r io.Reader, maxWindow uint64) (io.ReadCloser, error) {
-	f := &frame{r: bufio.NewReaderSize(r, 32<<10), maxWindow: maxWindow}
-	d, err := zstd.NewReader(f,
-		zstd.WithDecoderConcurrency(1),
-		zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(maxWindow))
-	if err != nil {
-		f.share.giveBack()
-		if f.err != nil {
-			err = f.err
-		}
-		return nil, err
-	}
-	return &reader{d: d, f: f}, nil
+func NewReader(r io.Reader, maxWindow uint64) io.ReadCloser {
+	return &reader{f: &frame{r: bufio.NewReaderSize(r, 32<<10), maxWindow: maxWindow}}
 }
 
 type reader struct {
-	d   *zstd.Decoder
+	d   *zstd.Decoder // nil before the first Read
 	f   *frame
 	err error // that it ended with
 }
 
 func (r *reader) Read(b []byte) (int, error) {
+	if r.err == nil && r.d == nil {
+		if err := r.begin(); err != nil {
+			r.end(err)
+		}
+	}
 	if r.err != nil {
 		return 0, r.err
 	}
@@ -69,11 +62,24 @@ func (r *reader) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// begin reads the header, which says what the decoder needs.
+func (r *reader) begin() (err error) {
+	if err = r.f.next(); err == nil {
+		r.d, err = decoderFor(r.f)
+	}
+	if err != nil && r.f.err != nil {
+		err = r.f.err
+	}
+	return err
+}
+
 // end lets go of the decoder, whose window it is that costs memory.
 func (r *reader) end(err error) {
 	if r.err == nil {
 		r.err = err
-		r.d.Close()
+		if r.d != nil {
+			giveBack(r.d, r.f)
+		}
 		r.f.share.giveBack()
 	}
 }

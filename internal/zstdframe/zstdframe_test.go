@@ -24,10 +24,7 @@ func compress(t testing.TB, b []byte, options ...zstd.EOption) []byte {
 }
 
 func decode(b []byte) ([]byte, error) {
-	r, err := zstdframe.NewReader(bytes.NewReader(b), window)
-	if err != nil {
-		return nil, err
-	}
+	r := zstdframe.NewReader(bytes.NewReader(b), window)
 	defer r.Close()
 	return io.ReadAll(r)
 }
@@ -52,10 +49,7 @@ func TestOneFrame(t *testing.T) {
 			if err != nil || !bytes.Equal(got, content) {
 				t.Errorf("%s, %s: got %d bytes, %v; want %d", name, option, len(got), err, len(content))
 			}
-			one, err := zstdframe.NewReader(iotest.OneByteReader(bytes.NewReader(frame)), window)
-			if err != nil {
-				t.Fatal(err)
-			}
+			one := zstdframe.NewReader(iotest.OneByteReader(bytes.NewReader(frame)), window)
 			if got, err = io.ReadAll(one); err != nil || !bytes.Equal(got, content) {
 				t.Errorf("%s, %s, by the byte: got %d bytes, %v; want %d", name, option, len(got), err, len(content))
 			}
@@ -99,10 +93,8 @@ func TestTheReadersErrorComesThrough(t *testing.T) {
 	frame := compress(t, []byte(strings.Repeat("0123456789abcdef", 20_000)))
 	broken := errors.New("connection reset")
 	for n := range len(frame) {
-		r, err := zstdframe.NewReader(io.MultiReader(bytes.NewReader(frame[:n]), iotest.ErrReader(broken)), window)
-		if err == nil {
-			_, err = io.ReadAll(r)
-		}
+		r := zstdframe.NewReader(io.MultiReader(bytes.NewReader(frame[:n]), iotest.ErrReader(broken)), window)
+		_, err := io.ReadAll(r)
 		if !errors.Is(err, broken) {
 			t.Fatalf("after %d bytes: got %v, want %v", n, err, broken)
 		}
@@ -116,10 +108,7 @@ func FuzzNewReader(f *testing.F) {
 	f.Add(compress(f, make([]byte, 300_000), zstd.WithEncoderCRC(false)))
 	f.Add([]byte("\x28\xb5\x2f\xfd"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := zstdframe.NewReader(bytes.NewReader(b), 1<<20)
-		if err != nil {
-			return
-		}
+		r := zstdframe.NewReader(bytes.NewReader(b), 1<<20)
 		defer r.Close()
 		got, err := io.ReadAll(io.LimitReader(r, 4<<20))
 		if err != nil || len(got) == 4<<20 {

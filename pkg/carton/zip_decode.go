@@ -12,23 +12,15 @@ import (
 
 // decodeZip gives the content of packed, the bytes of a member as they lie in
 // the zip. All of packed must belong to the one deflate stream or zstd frame.
-func decodeZip(path string, method uint16, packed io.Reader) (io.ReadCloser, error) {
+func decodeZip(path string, method uint16, packed io.Reader) io.ReadCloser {
 	if method == zipStored {
-		return io.NopCloser(packed), nil
+		return io.NopCloser(packed)
 	}
 	source := &lastError{r: packed}
-	var r io.ReadCloser
-	var err error
 	if method == zipZstd {
-		r, err = zstdframe.NewReader(source, MaxZstdWindow)
-	} else {
-		r = newInflater(source)
+		return &decoder{r: zstdframe.NewReader(source, MaxZstdWindow), source: source, path: path}
 	}
-	d := &decoder{r: r, source: source, path: path}
-	if err != nil {
-		return nil, d.explain(err)
-	}
-	return d, nil
+	return &decoder{r: newInflater(source), source: source, path: path}
 }
 
 // decoder tells corrupt data from data that could not be read.

@@ -96,12 +96,7 @@ func (z *Reader) openEntry(ctx context.Context, e *zipEntry) (io.ReadCloser, err
 	if err != nil {
 		return nil, err
 	}
-	r, err := decodeZip(e.name, e.method, packed)
-	if err != nil {
-		packed.Close()
-		return nil, err
-	}
-	return &unpacked{r, packed}, nil
+	return &unpacked{decodeZip(e.name, e.method, packed), packed}, nil
 }
 
 // ranger is an io.ReaderAt that gives long ranges more cheaply as a stream: one

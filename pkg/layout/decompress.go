@@ -19,9 +19,8 @@ func Decompress(c Compression, r io.Reader) (io.ReadCloser, error) {
 	case Uncompressed:
 		return io.NopCloser(r), nil
 	case Gzip:
-		d.open = d.gunzip
 	case Zstd:
-		d.open = func() (io.ReadCloser, error) { return zstdframe.NewReader(&d.src, MaxZstdWindow) }
+		d.body = zstdframe.NewReader(&d.src, MaxZstdWindow)
 	default:
 		return nil, errorf(ErrFormat, "layer", "got the compression %q, want gzip or zstd", string(c))
 	}
@@ -32,8 +31,7 @@ func Decompress(c Compression, r io.Reader) (io.ReadCloser, error) {
 type decompressor struct {
 	name string
 	src  source
-	open func() (io.ReadCloser, error)
-	body io.ReadCloser // nil before the first Read
+	body io.ReadCloser // of gzip nil before the first Read
 	err  error
 }
 
@@ -42,7 +40,7 @@ func (d *decompressor) Read(b []byte) (int, error) {
 		return 0, d.err
 	}
 	if d.body == nil {
-		if d.body, d.err = d.open(); d.err != nil {
+		if d.body, d.err = d.gunzip(); d.err != nil {
 			d.err = d.fault(d.err)
 			return 0, d.err
 		}
