@@ -3,7 +3,6 @@ package pack_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"os"
 	"path/filepath"
 
@@ -14,18 +13,18 @@ import (
 func ExampleOpen() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer os.RemoveAll(dir)
 	weights := filepath.Join(dir, "weights.bin")
 	if err := os.WriteFile(weights, []byte("weights"), 0o644); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	ctx := context.Background()
 	c, err := pack.Open(ctx, []string{weights}, pack.Options{Runner: "noop", Name: "iris"})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer c.Close()
 	for _, f := range c.Filled {
@@ -33,7 +32,7 @@ func ExampleOpen() {
 	}
 	// Or push it, with no file between: cartonoci.PushSource.
 	if err := carton.Assemble(ctx, filepath.Join(dir, "iris.carton"), c, carton.AssembleOptions{}); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Print(string(c.Manifest().Bytes()))
 	// Output:

@@ -143,26 +143,33 @@ func (e *Invalid) Error() string {
 func (e *Invalid) Unwrap() error { return ErrInvalid }
 
 // Detect reports whether fsys is meant to be a tree of this format, be it a
-// broken one: its root holds metadata.yaml, or Metadata.yaml, and that has the
-// keys format and model, or lies beside a folder data/checkpoints or
-// data/initialisation.
+// broken one: its root holds metadata.yaml, or Metadata.yaml, which has the keys
+// format and model; or has one of them, or can't be read, and lies beside a
+// folder data/checkpoints or data/initialisation.
 func Detect(fsys fs.FS) (bool, error) {
 	names, err := metadataNames(fsys)
 	if err != nil || len(names) == 0 {
 		return false, err
 	}
+	folders := false
 	for _, dir := range []string{checkpointFolder, InitialisationFolder} {
-		if info, err := fs.Stat(fsys, dir); err == nil && info.IsDir() {
-			return true, nil
-		}
+		info, err := fs.Stat(fsys, dir)
+		folders = folders || err == nil && info.IsDir()
 	}
 	raw, err := readDocument(fsys, names[0])
 	if err != nil {
-		return false, nil //nolint:nilerr // what can't be read is no document of this format
+		return folders, nil //nolint:nilerr // Read says why
 	}
 	r := &report{file: names[0]}
 	m := r.document(raw).mapping()
-	return m["format"].there() && m["model"].there(), nil
+	format, model := m["format"].there(), m["model"].there()
+	switch {
+	case format && model:
+		return true, nil
+	case format || model || len(r.violations) > 0:
+		return folders, nil
+	}
+	return false, nil
 }
 
 // Read reads the tree in fsys and checks every rule but hashes, which [Model]

@@ -307,6 +307,9 @@ func TestDetect(t *testing.T) {
 		{"no YAML, beside checkpoints", fstest.MapFS{
 			"metadata.yaml": &fstest.MapFile{Data: []byte("[")}, "data/checkpoints/1": &fstest.MapFile{},
 		}, true},
+		{"something else's, beside checkpoints", fstest.MapFS{
+			"metadata.yaml": &fstest.MapFile{Data: []byte("title: a book\n")}, "data/checkpoints/1": &fstest.MapFile{},
+		}, false},
 		{"a file beside it", fstest.MapFS{"metadata.yaml": &fstest.MapFile{}, "data/checkpoints": &fstest.MapFile{}}, false},
 		{"nothing", small("model.bin", ""), false},
 	} {
