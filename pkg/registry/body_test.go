@@ -189,8 +189,8 @@ func TestChunksOfOneStream(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if s.trail.verified() == wrong || !wrong && !bytes.Equal(got, good) {
-			t.Errorf("%s: got %d bytes, verified %v", name, len(got), s.trail.verified())
+		if !wrong && !bytes.Equal(got, good) {
+			t.Errorf("%s: got %d bytes, and others", name, len(got))
 		}
 		if n := src.opened.Load(); n != 1 {
 			t.Errorf("%s: opened %d times", name, n)

@@ -37,7 +37,8 @@ type pace struct {
 	limit time.Duration
 	host  string
 	start time.Time
-	left  int64 // bytes to send
+	heard time.Time // when it was last judged
+	left  int64     // bytes to send
 }
 
 // start begins to measure a request that sends so many bytes.
@@ -50,7 +51,7 @@ func (m *meter) start(b *behaviour, now time.Time, bytes int64) *pace {
 	if len(m.active) == 0 { // what was before says nothing of now
 		m.active, m.samples = make(map[*pace]struct{}), []sample{{now, m.total}}
 	}
-	p := &pace{meter: m, limit: b.upload, host: b.name, start: now, left: bytes}
+	p := &pace{meter: m, limit: b.upload, host: b.name, start: now, heard: now, left: bytes}
 	m.active[p] = struct{}{}
 	return p
 }
@@ -76,10 +77,14 @@ func (p *pace) sent(n int, now time.Time) error {
 	defer m.mu.Unlock()
 	m.total += int64(n)
 	p.left -= int64(n)
-	if now.Sub(m.samples[len(m.samples)-1].at) < p.limit/sampleEvery {
+	every := p.limit / sampleEvery
+	if now.Sub(p.heard) < every {
 		return nil
 	}
-	m.samples = append(m.samples, sample{now, m.total})
+	p.heard = now
+	if now.Sub(m.samples[len(m.samples)-1].at) >= every {
+		m.samples = append(m.samples, sample{now, m.total})
+	}
 	for len(m.samples) > 2 && now.Sub(m.samples[1].at) >= p.limit/longMeasure {
 		m.samples = m.samples[1:]
 	}

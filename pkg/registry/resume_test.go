@@ -242,6 +242,25 @@ func TestResumeAnswers(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
+// TestResumeWhileTheRegistryIsBusy: it first tells too little, as one does that
+// still stores what a killed process had sent; asked again, it says the truth,
+// and that is more than this process has sent.
+func TestResumeWhileTheRegistryIsBusy(t *testing.T) {
+	blob := random(1, 48<<20)
+	reg := registrytest.New(t, registrytest.Config{})
+	opts := Options{StateDir: t.TempDir()}
+	halfway(t, reg, opts, blob)
+	reg.Break(registrytest.Fault{Methods: "GET", Path: uploads, Effect: registrytest.Answer(204, "", "Range", "0-1048575")})
+	reg.Break(put(registrytest.Answer(416, "")))
+	reg.Forget()
+	if err := dial(t, reg, "org/m", opts).Push(t.Context(), describeBytes(blob), opener(blob), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := lengths(reg, "PUT"); got != "47 24" || reg.Count("POST", uploads) != 0 {
+		t.Errorf("got PUTs of %q MiB and %d new sessions, want the second to go on behind what was there", got, reg.Count("POST", uploads))
+	}
+}
+
 // TestResumeOfAll: where nothing is left to be sent, the source is read and
 // judged all the same.
 func TestResumeOfAll(t *testing.T) {

@@ -35,7 +35,6 @@ type trail struct {
 	mu    sync.Mutex
 	marks []mark
 	high  int64 // how far any request got
-	whole bool  // the bytes were read to their end, and had the digest
 }
 
 type mark struct {
@@ -67,31 +66,11 @@ func (t *trail) note(off int64, h hash.Hash) {
 	}
 }
 
-// reach is told that the registry has the bytes up to off from an earlier run.
-func (t *trail) reach(off int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.high = max(t.high, off)
-}
-
 // reached returns how much can have arrived.
 func (t *trail) reached() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.high
-}
-
-// verify is told that the whole has the digest.
-func (t *trail) verify() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.whole = true
-}
-
-func (t *trail) verified() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.whole
 }
 
 // before returns the last known state at or before off.
@@ -207,7 +186,6 @@ func (s *stream) verify() error {
 	if got != desc.Digest.String() {
 		return fmt.Errorf("got %s, want %s: %w", got, desc.Digest, layout.ErrDigest)
 	}
-	s.trail.verify()
 	return nil
 }
 

@@ -119,7 +119,6 @@ func (u *upload) takeUp(ctx context.Context, s state) error {
 		return err
 	}
 	u.trail = newTrail(u.content.desc.Size)
-	u.trail.reach(off)
 	u.session.location, u.off, u.best, u.resumed = newer, off, off, true
 	u.record.save(u.session)
 	if mounted, ok := u.repo.takeSession(u.content.desc.Digest); ok {
@@ -182,13 +181,9 @@ func (u *upload) drop() {
 }
 
 // ready has a stream in place: read up to off, and so to the digest where off is
-// the blob's end. None is needed where a stream of the session got there before.
+// the blob's end.
 func (u *upload) ready(ctx context.Context) error {
-	switch {
-	case u.off == u.content.desc.Size && u.trail.verified():
-		u.drop()
-		return nil
-	case u.stream != nil && u.stream.pos == u.off:
+	if u.stream != nil && u.stream.pos == u.off {
 		return nil
 	}
 	u.drop()
