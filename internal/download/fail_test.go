@@ -110,7 +110,7 @@ func TestErrorsEndTheRun(t *testing.T) {
 		}, broken, "part 1: broken"},
 		"a stream can't be opened": {func(p *place) {
 			p.parts[1].Ranged = false
-			p.opening = func(_ context.Context, a ask) error { return only(a.n < 0, broken) }
+			p.opening = func(_ context.Context, a ask) error { return only(a.part == 1 && a.n < 0, broken) }
 		}, broken, "part 1: broken"},
 		"a stream is short": {func(p *place) {
 			p.parts[1].Ranged = false
