@@ -7,6 +7,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
 // planOfImage cuts members, which need no content, into an image's layers.
@@ -106,5 +107,26 @@ func TestTooManyLayersForAnImage(t *testing.T) {
 	}
 	if _, err := ToOCI(t.Context(), src, Options{BundleBelow: 1}); err != nil {
 		t.Errorf("without an image: %v", err)
+	}
+}
+
+// Ten thousand members make two small image manifests, and come back.
+func TestTenThousandMembersInAnImage(t *testing.T) {
+	files := map[string][]byte{}
+	for i := range 10_000 {
+		files[fmt.Sprintf("model/%d/%04d.py", i%50, i)] = fmt.Appendf(nil, "file %d", i)
+	}
+	src := cartontest.New(files, nil)
+	forms := formsOf(t, src, Options{Image: true})
+	for name, a := range map[string]*layout.Artifact{"artifact": forms.Artifact, "image": forms.Image} {
+		if len(a.Layers) > 120 || len(a.Manifest) > 100_000 {
+			t.Errorf("the %s has %d layers and an image manifest of %d bytes", name, len(a.Layers), len(a.Manifest))
+		}
+	}
+	s := newShelf()
+	back := opened(t, s, s.put(t, forms.Image), OpenOptions{})
+	members, err := back.Members(t.Context())
+	if err != nil || len(members) != 10_001 || back.Manifest().ModelHash() != src.Manifest().ModelHash() {
+		t.Errorf("got %d members of %s, %v", len(members), back.Manifest().ModelHash(), err)
 	}
 }
