@@ -55,7 +55,7 @@ func lookIntoPT2(ctx context.Context, src carton.Source, f file, opts Options) (
 		}
 		info := Model{Name: m.Name, Torch: m.TorchVersion, Tensors: len(weights), Parameters: -1}
 		for _, t := range counted(weights) {
-			info.Parameters = max(info.Parameters, 0) + t.Elements()
+			info.Parameters = add(max(info.Parameters, 0), t.Elements())
 		}
 		for j := range m.AOTInductor {
 			p := &m.AOTInductor[j]

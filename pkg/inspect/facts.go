@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -106,7 +107,7 @@ func DescribeMembers(ctx context.Context, src carton.Source, members []carton.Me
 	all := filesOf(members, modelFolder)
 	formats := map[string]int64{}
 	for _, f := range all {
-		formats[f.format] += max(f.Size, 0)
+		formats[f.format] = add(formats[f.format], max(f.Size, 0))
 	}
 	files := readable(all)
 	facts := make([]fileFacts, len(files))
@@ -131,8 +132,9 @@ func sum(files []file, facts []fileFacts) *Facts {
 	bytes := map[string]int64{}
 	for i, f := range facts {
 		for dtype, n := range f.Types {
-			bytes[precisionOf(dtype)] += n.Bytes
-			out.Parameters += n.Elements
+			name := precisionOf(dtype)
+			bytes[name] = add(bytes[name], n.Bytes)
+			out.Parameters = add(out.Parameters, n.Elements)
 		}
 		for _, m := range f.Models {
 			m.Member = files[i].Path
@@ -155,6 +157,15 @@ func sum(files []file, facts []fileFacts) *Facts {
 		out.Parameters = -1
 	}
 	return out
+}
+
+// add adds counts. A place may lie about sizes, and a header with it: a sum that
+// no model can have stays the largest that there is.
+func add(a, b int64) int64 {
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return math.MaxInt64
 }
 
 func precisionOf(dtype string) string {
@@ -200,8 +211,7 @@ func countTypes(tensors []Tensor) map[string]count {
 	types := map[string]count{}
 	for _, t := range counted(tensors) {
 		n := types[t.DType]
-		n.Elements += t.Elements()
-		n.Bytes += t.Bytes
+		n.Elements, n.Bytes = add(n.Elements, t.Elements()), add(n.Bytes, t.Bytes)
 		types[t.DType] = n
 	}
 	return types

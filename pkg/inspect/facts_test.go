@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"encoding/json"
+	"math"
 	"sync"
 	"testing"
 
@@ -43,6 +44,21 @@ func TestDescribe(t *testing.T) {
 	}
 	if len(got.Notes) != 1 || got.Notes[0].Member != "model/bad.safetensors" {
 		t.Errorf("got the notes %v", got.Notes)
+	}
+}
+
+// Sizes and headers that lie together make no sum that is wrong.
+func TestSumsOfLies(t *testing.T) {
+	files, large := map[string][]byte{}, map[string]int64{}
+	for i := range 9 {
+		path := "model/" + itoa(i) + ".safetensors"
+		head, size := headOf(0, entry{"w" + itoa(i), "U8", []int64{1 << 60}})
+		files[path], large[path] = head, int64(len(head))+size
+	}
+	a := counting(t, cartontest.New(files, nil))
+	a.large = large
+	if f := describe(t, a, Options{}); f.Parameters != math.MaxInt64 || f.Precisions[0].Bytes != math.MaxInt64 {
+		t.Errorf("got %+v", f)
 	}
 }
 

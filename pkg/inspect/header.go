@@ -42,10 +42,10 @@ type headerReader struct {
 	src    carton.Source
 	member carton.Member
 
-	stream io.ReadCloser // where ranges are dear
-	buf    []byte        // what was read and not given out
-	off    int64         // where the next range begins
-	end    int64         // where the header ends, once known
+	began  bool
+	buf    []byte        // of the first range, not given out yet
+	rest   [2]int64      // the range behind it: offset and length
+	stream io.ReadCloser // that range, or all of the member
 	err    error         // of the source
 }
 
@@ -56,60 +56,55 @@ func (r *headerReader) close() {
 }
 
 func (r *headerReader) Read(p []byte) (int, error) {
-	if r.err != nil {
+	if !r.began && r.err == nil {
+		r.began = true
+		r.err = r.begin()
+	}
+	if r.err == nil && len(r.buf) > 0 {
+		n := copy(p, r.buf)
+		r.buf = r.buf[n:]
+		return n, nil
+	}
+	if r.err == nil && r.stream == nil && r.rest[1] > 0 {
+		r.stream, r.err = r.src.OpenRange(r.ctx, r.member.Path, r.rest[0], r.rest[1])
+	}
+	switch {
+	case r.err != nil:
 		return 0, r.err
-	}
-	if !ranged(r.member) {
-		return r.forward(p)
-	}
-	if len(r.buf) == 0 {
-		if r.err = r.next(); r.err != nil {
-			return 0, r.err
-		}
-	}
-	if len(r.buf) == 0 {
+	case r.stream == nil:
 		return 0, io.EOF
 	}
-	n := copy(p, r.buf)
-	r.buf = r.buf[n:]
-	return n, nil
-}
-
-// forward reads on in the member.
-func (r *headerReader) forward(p []byte) (int, error) {
-	if r.stream == nil {
-		if r.stream, r.err = r.src.OpenRange(r.ctx, r.member.Path, 0, -1); r.err != nil {
-			return 0, r.err
-		}
-	}
 	n, err := r.stream.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && !errors.Is(err, io.EOF) && !(r.member.Size < 0 && errors.Is(err, io.ErrUnexpectedEOF)) {
 		r.err = err
 	}
 	return n, err
 }
 
-// next reads the next range into buf, and nothing behind the header.
-func (r *headerReader) next() error {
-	n := int64(headerAtOnce)
-	if r.off > 0 {
-		n = r.end - r.off
-	}
-	if r.member.Size >= 0 {
-		n = min(n, r.member.Size-r.off)
-	}
-	if n <= 0 {
-		return nil
-	}
-	b, err := readRange(r.ctx, r.src, r.member, r.off, n)
-	if err != nil {
+// begin reads the first range, or opens the member where ranges are dear. Behind
+// the first range nothing is asked for but the rest of the header.
+func (r *headerReader) begin() (err error) {
+	if !ranged(r.member) {
+		r.stream, err = r.src.OpenRange(r.ctx, r.member.Path, 0, -1)
 		return err
 	}
-	r.buf = b
-	if r.off == 0 && len(r.buf) >= 8 {
-		r.end = 8 + int64(min(binary.LittleEndian.Uint64(r.buf), safetensors.MaxHeaderBytes))
+	n := int64(headerAtOnce)
+	if r.member.Size >= 0 {
+		n = min(n, r.member.Size)
 	}
-	r.off += int64(len(r.buf))
+	if n == 0 {
+		return nil
+	}
+	if r.buf, err = readRange(r.ctx, r.src, r.member, 0, n); err != nil || len(r.buf) < 8 {
+		return err
+	}
+	end := 8 + int64(min(binary.LittleEndian.Uint64(r.buf), safetensors.MaxHeaderBytes))
+	if r.member.Size >= 0 {
+		end = min(end, r.member.Size)
+	}
+	if int64(len(r.buf)) == n {
+		r.rest = [2]int64{n, end - n}
+	}
 	return nil
 }
 
