@@ -75,7 +75,9 @@ func (r *headerReader) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := r.stream.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) && !(r.member.Size < 0 && errors.Is(err, io.ErrUnexpectedEOF)) {
+	// Where nobody knows the size, a range may reach past the end.
+	short := r.member.Size < 0 && errors.Is(err, io.ErrUnexpectedEOF)
+	if err != nil && !errors.Is(err, io.EOF) && !short {
 		r.err = err
 	}
 	return n, err
