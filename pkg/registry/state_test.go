@@ -277,7 +277,6 @@ func TestSaveIsOneState(t *testing.T) {
 	if rec == nil || ok {
 		t.Fatal("got no record, or one that remembers something")
 	}
-	defer rec.close()
 	for _, location := range []string{"http://h/a", "http://h/" + strings.Repeat("b", 5000), "http://h/c", "", "http://h/d"} {
 		rec.save(session{location: location})
 		b, err := os.ReadFile(files(t, repo.client.opts.StateDir)[0])
@@ -291,6 +290,19 @@ func TestSaveIsOneState(t *testing.T) {
 	}
 	if again, _, _ := repo.remember(desc); again != nil {
 		t.Error("the record was had twice")
+	}
+	rec.close()
+	name := files(t, repo.client.opts.StateDir)[0]
+	if err := os.Chmod(name, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	again, s, ok := repo.remember(desc)
+	if again == nil || !ok || s.Location != "http://h/d" {
+		t.Fatalf("got %v, %v", s, ok)
+	}
+	defer again.close()
+	if fi, err := os.Stat(name); err != nil || runtime.GOOS != "windows" && fi.Mode() != 0o600 {
+		t.Errorf("got the mode %v, %v, want 0600", fi.Mode(), err)
 	}
 	var none *record
 	none.save(session{location: "x"})
