@@ -214,6 +214,26 @@ func TestAnotherAttempt(t *testing.T) {
 	}
 }
 
+// Attempts are counted anew with every range that does well.
+func TestManyAttemptsWithProgress(t *testing.T) {
+	p := newPlace(8 * mib)
+	failed := map[int64]bool{}
+	p.opening = func(_ context.Context, a ask) error {
+		if !failed[a.off] {
+			failed[a.off] = true
+			return temporaryError{}
+		}
+		return nil
+	}
+	if _, err := p.run(t, download.Options{Concurrency: 1}); err != nil {
+		t.Fatal(err)
+	}
+	p.complete(t)
+	if len(failed) < 3 {
+		t.Errorf("%d failures: the test tests nothing", len(failed))
+	}
+}
+
 // Wrong bytes of a part that another place may have right are replaced by a
 // verified stream.
 func TestElsewhere(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/carton-oci/carton-oci/internal/download"
 	"github.com/google/go-cmp/cmp"
@@ -249,5 +250,40 @@ func TestCheckIsAskedOfPartsReadByRanges(t *testing.T) {
 	}
 	if _, err := download.Run(t.Context(), job, download.Options{Concurrency: 1}); !errors.Is(err, broken) {
 		t.Errorf("got %v, want what Check returns", err)
+	}
+}
+
+// A part is not through before its places have said all that they have to say.
+func TestTheLastWordCounts(t *testing.T) {
+	p := newPlace(4 * mib)
+	p.reading = func(_ context.Context, _ ask, r io.Reader) io.Reader {
+		return &ending{r, func() {
+			for range 100 {
+				pause() // so that the part is through, if nobody waits for this
+			}
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if len(p.done) > 0 {
+				t.Error("the part is through, and an answer was not at its end")
+			}
+		}}
+	}
+	if _, err := p.run(t, download.Options{Concurrency: 4}); err != nil {
+		t.Fatal(err)
+	}
+	p.complete(t)
+}
+
+// A part tells ten times a second at most how far it is.
+func TestPartsAreNotTalkative(t *testing.T) {
+	p := newPlace(48*mib, 5)
+	w := newWatch(t)
+	began := time.Now()
+	if _, err := p.run(t, download.Options{Progress: w.report}); err != nil {
+		t.Fatal(err)
+	}
+	most := 4 + int(time.Since(began)/(100*time.Millisecond)) // started, the first, finished
+	if n := len(w.events[p.parts[0].Name]); n > most {
+		t.Errorf("%d events, want at most %d", n, most)
 	}
 }
