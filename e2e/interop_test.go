@@ -21,12 +21,15 @@ import (
 
 // forms are all that push makes, and the flags for each.
 var forms = map[string][]string{
-	"raw":   nil,
-	"tar":   {"--layers", "tar"},
-	"cncf":  {"--media-types", "cncf"},
-	"draft": {"--media-types", "cnai-draft"},
-	"zstd":  {"--compress", "zstd", "--bundle-below", "1MiB"},
-	"gzip":  {"--compress", "gzip", "--bundle-below", "1MiB"},
+	"raw":       nil,
+	"tar":       {"--layers", "tar"},
+	"cncf":      {"--media-types", "cncf"},
+	"draft":     {"--media-types", "cnai-draft"},
+	"zstd":      {"--compress", "zstd", "--bundle-below", "1MiB"},
+	"gzip":      {"--compress", "gzip", "--bundle-below", "1MiB"},
+	"image":     {"--image"},
+	"image-raw": {"--image", "--layers", "raw"},
+	"image-zst": {"--image", "--compress", "zstd", "--bundle-below", "1MiB"},
 }
 
 // copier copies an artifact from one registry to another, and returns the image
@@ -160,9 +163,37 @@ func (u *user) output(t *testing.T, program string, args ...string) string {
 
 func copyWithSkopeo(t *testing.T, u *user, from, to string) string {
 	t.Helper()
+	return skopeoCopy(t, u, from, to, "--preserve-digests")
+}
+
+func skopeoCopy(t *testing.T, u *user, from, to string, flags ...string) string {
+	t.Helper()
 	skopeo := testenv.Program(t, "skopeo")
-	u.output(t, skopeo, "--insecure-policy", "copy", "--src-tls-verify=false", "--dest-tls-verify=false", "docker://"+from, "docker://"+to)
+	args := append([]string{"--insecure-policy", "copy", "--src-tls-verify=false", "--dest-tls-verify=false"}, flags...)
+	u.output(t, skopeo, append(args, "docker://"+from, "docker://"+to)...)
 	return u.output(t, skopeo, "inspect", "--raw", "--tls-verify=false", "docker://"+from)
+}
+
+// skopeo compresses the layers of images that it copies, unless it is told not
+// to; it leaves artifacts alone. The image is another one then, of the same model.
+func TestSkopeoCompressesImages(t *testing.T) {
+	u := newUser(t)
+	m := mixedModel()
+	m.write(t, u.path("m.carton"))
+	s := testregistry.Start(t, testregistry.Options{})
+	ref := s.Host + "/org/m:1"
+	p := u.push(t, "m.carton", ref, "--image")
+	for _, tag := range []string{"", "-image"} {
+		skopeoCopy(t, u, ref+tag, s.Host+"/org/copied:1"+tag)
+		back := u.pull(t, s.Host+"/org/copied:1"+tag, "-o", "back.carton", "--force")
+		if back.ModelHash != m.hash() {
+			t.Errorf("1%s: got model hash %s, want %s", tag, back.ModelHash, m.hash())
+		}
+		same := back.Digest == p.Digest || back.Digest == strings.TrimSpace(u.must(t, "resolve", "-q", ref+tag).stdout)
+		if same != (tag == "") {
+			t.Errorf("1%s: the same digest after a copy: %t; docs/kubernetes.md says that of the artifact alone", tag, same)
+		}
+	}
 }
 
 func copyWithCrane(t *testing.T, u *user, from, to string) string {

@@ -171,6 +171,40 @@ func TestInitContainerPulls(t *testing.T) {
 	u.scores(t, pod.Containers[0], elsewhere)
 }
 
+func TestJobPromotes(t *testing.T) {
+	u := newUser(t)
+	u.iris(t)
+	staging := testregistry.Start(t, testregistry.Options{Auth: testregistry.Token, Users: users})
+	production := testregistry.Start(t, testregistry.Options{Auth: testregistry.Htpasswd, Users: users})
+	u.login(t, staging, "ada", "lovelace")
+	u.login(t, production, "ada", "lovelace")
+	first := u.push(t, "./iris", staging.Host+"/models/iris:1", "--image")
+
+	c := podOf(t, "promote.yaml").Containers[0]
+	elsewhere := map[string]string{
+		"staging.example.com": staging.Host, "registry.example.com": production.Host, "/credentials": filepath.Join(u.home, ".docker"),
+	}
+	job := u.inContainer(c.Env[0].Name + "=" + place([]string{c.Env[0].Value}, elsewhere)[0])
+	args := place(c.Command[1:], elsewhere)
+	job.must(t, args...)
+	for _, tag := range []string{"1", "1-image"} {
+		want := strings.TrimSpace(u.must(t, "resolve", "-q", staging.Host+"/models/iris:"+tag).stdout)
+		got := strings.TrimSpace(u.must(t, "resolve", "-q", production.Host+"/models/iris:"+tag).stdout)
+		if got != want {
+			t.Errorf("%s: got digest %s, want %s as in staging", tag, got, want)
+		}
+	}
+	production.Traffic.Reset()
+	job.must(t, args...) // as after a restart
+	if in := production.Traffic.BlobBytesIn(); in != 0 {
+		t.Errorf("again: %d bytes were sent, want none", in)
+	}
+	back := u.pull(t, production.Host+"/models/iris:1", "-o", "back.carton")
+	if back.ModelHash != first.ModelHash {
+		t.Errorf("got model hash %s, want %s", back.ModelHash, first.ModelHash)
+	}
+}
+
 // Both servers of the examples answer as KServe's protocol has it.
 func TestServersPredict(t *testing.T) {
 	u := newUser(t)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +33,19 @@ func startKubelet(t *testing.T, n *node) *kubelet {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return &kubelet{runtimev1.NewRuntimeServiceClient(conn), runtimev1.NewImageServiceClient(conn), t.TempDir()}
+	k := &kubelet{runtimev1.NewRuntimeServiceClient(conn), runtimev1.NewImageServiceClient(conn), t.TempDir()}
+	k.probe(t)
+	return k
+}
+
+// probe runs a pod that has no volume. Where that can't be, it is the machine that
+// lets no container run, and the test is skipped, loudly.
+func (k *kubelet) probe(t *testing.T) {
+	t.Helper()
+	got, err := k.run(t, "probe", corev1.PodSpec{Containers: []corev1.Container{{Name: "probe", Image: cartonImage, Args: []string{"version"}}}})
+	if err != nil || got[0].code != 0 {
+		testenv.NotChecked(t, "no container runs here: %+v, %v", got, err)
+	}
 }
 
 // ran is how a container ended.
@@ -44,7 +57,7 @@ type ran struct {
 }
 
 // run runs a pod: its init containers and its containers, one after the other,
-// until one ends badly. An error is one that the pod would wait with for ever.
+// until one ends badly. An error is one that keeps a pod in ContainerCreating.
 func (k *kubelet) run(t *testing.T, name string, pod corev1.PodSpec) ([]ran, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), podTimeout)
