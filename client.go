@@ -1,6 +1,7 @@
 package cartonoci
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -29,6 +30,7 @@ func newClient(opts Options) *client {
 		if o.Credential == nil {
 			o.Credential = registry.DockerCredentials(opts.RegistryConfig).Credential
 		}
+		o.StateDir = cmp.Or(o.StateDir, opts.CacheDir)
 		return registry.NewClient(o)
 	})
 	return c

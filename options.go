@@ -24,9 +24,9 @@ type Options struct {
 	AllowLinkHosts []string
 	// Concurrency is how many blobs or members travel at once; 0 is 8.
 	Concurrency int
-	// CacheDir is a folder that remembers digests of bundles and facts from the
-	// headers of weights, so that a second push need not read them; "" remembers
-	// nothing.
+	// CacheDir is a folder that remembers uploads under way, so that a push goes on
+	// where another was ended, and digests of bundles and facts from the headers of
+	// weights, so that a second push need not read them; "" remembers nothing.
 	CacheDir string
 	// Progress, which may be nil, is told what happens to each transfer.
 	Progress progress.Func

@@ -70,6 +70,14 @@ func sourceFlags() []cli.Flag {
 	)
 }
 
+// uploadFlags are those of commands that send blobs to a registry.
+func uploadFlags() []cli.Flag {
+	return []cli.Flag{&cli.StringFlag{
+		Name: "chunk-size", Category: categoryRegistry,
+		Usage: "send blobs in chunks of `SIZE`, for registries that refuse large requests",
+	}}
+}
+
 // defaultConcurrency is how many blobs or members travel at once.
 const defaultConcurrency = 8
 

@@ -23,7 +23,7 @@ image's digest; with -q it is the only one.`,
 			&cli.BoolFlag{Name: "no-clobber", Usage: "refuse to move a tag that points to something else"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be sent, and send nothing"},
 		}, registryFlags(), inCategory(categoryRegistry,
-			&cli.IntFlag{Name: "concurrency", Usage: "at most `N` transfers at once", Value: defaultConcurrency, Category: categoryRegistry})),
+			&cli.IntFlag{Name: "concurrency", Usage: "at most `N` transfers at once", Value: defaultConcurrency, Category: categoryRegistry}), uploadFlags()),
 		Action: command(out, runImage),
 	}
 }

@@ -30,7 +30,7 @@ more.`,
 			&cli.BoolFlag{Name: "no-clobber", Usage: "refuse to move a tag that points to something else"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be sent, and send nothing"},
 			&cli.BoolFlag{Name: "force", Usage: "push although carton.toml, or what it refers to, is wrong"},
-		}, imageFlags(), packFlags(), sourceFlags()),
+		}, imageFlags(), packFlags(), sourceFlags(), uploadFlags()),
 		Action: command(out, runPush),
 	}
 }

@@ -76,6 +76,11 @@ func newSession(c *cli.Context, out *printer) (*session, error) {
 	if s.opts.Registry.Policy.Stall < time.Second {
 		return nil, usagef(c.Command.Name, "--stall-timeout: got %v, want 1s or more", s.opts.Registry.Policy.Stall)
 	}
+	if c.IsSet("chunk-size") {
+		if s.opts.Registry.ChunkSize, err = parseSize(c.String("chunk-size")); err != nil || s.opts.Registry.ChunkSize < minChunk {
+			return nil, usagef(c.Command.Name, "--chunk-size: got %s, want 1MB or more", quoted(c.String("chunk-size")))
+		}
+	}
 	if has(c, "concurrency") && s.opts.Concurrency < 1 {
 		return nil, usagef(c.Command.Name, "--concurrency: got %d, want 1 or more", s.opts.Concurrency)
 	}
@@ -85,6 +90,9 @@ func newSession(c *cli.Context, out *printer) (*session, error) {
 	}
 	return s, nil
 }
+
+// minChunk is the smallest chunk, in bytes, that is worth a request.
+const minChunk = 1_000_000
 
 // has reports whether the command has a flag at all.
 func has(c *cli.Context, name string) bool { return lookupFlag(c.Command.Flags, name) != nil }
