@@ -24,6 +24,8 @@
 //     dimensions is a scalar, and a dimension may be 0.
 //   - No key occurs twice, in the header or in an entry. Unknown keys of an entry
 //     are ignored, as the reference implementation does.
+//   - A header has at most [MaxTensors] tensors, and what it says takes about
+//     [MaxKeptBytes] of memory at most. Memory grows with that only.
 //   - White space before the JSON is read although writers must not write it.
 //
 // The form of the format's first draft, "offsets" and types such as "float16",

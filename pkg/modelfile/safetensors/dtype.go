@@ -39,6 +39,15 @@ var sizes = map[DType]int64{
 	C64: 64, F64: 64, I64: 64, U64: 64,
 }
 
+// names are the types as the format spells them.
+var names = func() map[string]DType {
+	m := map[string]DType{}
+	for d := range sizes {
+		m[string(d)] = d
+	}
+	return m
+}()
+
 // draftNames are the types as the format's first draft spells them: numpy's
 // names.
 var draftNames = map[string]DType{

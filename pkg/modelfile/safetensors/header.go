@@ -20,9 +20,11 @@ import (
 const (
 	// MaxHeaderBytes is the largest N: the reference implementation's limit.
 	MaxHeaderBytes = 100_000_000
-	// MaxTensors is the most tensors that one file may hold, ten times what the
-	// largest known models have in all their files.
-	MaxTensors = 1_000_000
+	// MaxTensors is the most tensors that one file may hold, twice what the
+	// largest known models have in all their files: each takes memory.
+	MaxTensors = 200_000
+	// MaxKeptBytes is about how much memory a header's content may take.
+	MaxKeptBytes = 48 << 20
 	// MaxDims is the most dimensions that a tensor may have.
 	MaxDims = 64
 )
@@ -149,7 +151,7 @@ const pointerPrefix = "version https://git-lfs"
 // parse reads the n bytes of JSON in r and checks what they say.
 func parse(r io.Reader, n int64) (*Header, error) {
 	h := &Header{DataStart: 8 + n}
-	p := &parser{json: jsonstream.New(r), most: MaxTensors}
+	p := &parser{json: jsonstream.New(r), most: MaxTensors, left: MaxKeptBytes}
 	if err := p.header(h); err != nil {
 		if source := p.json.SourceError(); source != nil {
 			return nil, fmt.Errorf("read header: %w", source)

@@ -12,6 +12,19 @@ import (
 type parser struct {
 	json *jsonstream.Reader
 	most int // tensors
+	left int // bytes that may yet be kept
+}
+
+// entryBytes is what a tensor, or a key of the metadata, takes beside its text
+// and its shape: the struct, and room in a slice or map that grows.
+const entryBytes = 96
+
+// keep counts what is kept: an entry of so many bytes of text and dimensions.
+func (p *parser) keep(text, dims int) error {
+	if p.left -= entryBytes + text + 8*dims; p.left < 0 {
+		return fmt.Errorf("names, shapes and metadata take more than %d bytes", MaxKeptBytes)
+	}
+	return nil
 }
 
 // header reads the whole JSON, the padding included. That no tensor occurs twice
@@ -30,6 +43,9 @@ func (p *parser) header(h *Header) error {
 		t := Tensor{Name: key}
 		if err := p.tensor(&t, &h.Draft); err != nil {
 			return fmt.Errorf("tensor %s: %w", quote(key), err)
+		}
+		if err := p.keep(len(key), cap(t.Shape)); err != nil {
+			return err
 		}
 		h.Tensors = append(h.Tensors, t)
 		return nil
@@ -50,6 +66,9 @@ func (p *parser) metadata(h *Header) error {
 		value, err := p.json.String()
 		if err != nil {
 			return fmt.Errorf("__metadata__: %s: %w", quote(key), err)
+		}
+		if err := p.keep(len(key)+len(value), 0); err != nil {
+			return err
 		}
 		h.Metadata[key] = value
 		return nil
@@ -105,13 +124,15 @@ func (p *parser) dtype(t *Tensor, draft *bool) error {
 	if err != nil {
 		return fmt.Errorf("dtype: %w", err)
 	}
-	t.DType = DType(name)
-	if d, ok := draftNames[name]; ok {
-		t.DType, *draft = d, true
+	if d, ok := names[name]; ok { // not name itself: each would be a string of its own
+		t.DType = d
+		return nil
 	}
-	if t.DType.Bits() == 0 {
+	d, ok := draftNames[name]
+	if !ok {
 		return fmt.Errorf("dtype: got %s, which the format does not have", quote(name))
 	}
+	t.DType, *draft = d, true
 	return nil
 }
 
