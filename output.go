@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/opencontainers/go-digest"
 )
@@ -53,7 +54,8 @@ func defaultName(loc Location, d digest.Digest) (string, error) {
 }
 
 // alreadyHere reports whether name is, whole, what the pull would make. Anything
-// else of that name is an error wrapping carton.ErrExist.
+// else of that name is an error wrapping carton.ErrExist. What a killed pull left
+// beside it is removed then.
 func alreadyHere(ctx context.Context, name, modelHash string, opts PullOptions) (bool, error) {
 	_, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || opts.Unpack != "" && isEmpty(name) {
@@ -63,8 +65,12 @@ func alreadyHere(ctx context.Context, name, modelHash string, opts PullOptions) 
 		return false, err
 	}
 	what, err := compare(ctx, name, modelHash, opts)
-	if err != nil || what == "" {
-		return err == nil, err
+	switch {
+	case err != nil:
+		return false, err
+	case what == "":
+		place.Tidy(name)
+		return true, nil
 	}
 	return false, hint.With(&carton.Error{Path: name, Kind: carton.ErrExist, Msg: "exists, and " + what}, "--force replaces it")
 }

@@ -1,0 +1,96 @@
+package place
+
+import (
+	"errors"
+	"io/fs"
+)
+
+// Tidy removes what dead processes left beside the complete output name: a
+// process that is killed right behind the rename leaves its journal, or its lock.
+// What a process is writing, what belongs to somebody else, and content that
+// Options.Resume would go on with stay. What can't be removed stays, too: it is
+// in nobody's way.
+func Tidy(name string) {
+	o, err := newOutput(name, Options{Resume: true})
+	if err != nil {
+		return
+	}
+	defer o.parent.Close()
+	fi, err := o.parent.Lstat(o.base)
+	if err != nil || !o.left() {
+		return
+	}
+	switch {
+	case fi.IsDir():
+		o.tidyFolder()
+	case fi.Mode().IsRegular():
+		o.tidyFile()
+	}
+}
+
+// left reports whether there is anything beside the output.
+func (o *output) left() bool {
+	for _, suffix := range []string{"", journalSuffix, lockSuffix, asideSuffix} {
+		if _, err := o.parent.Lstat(o.partial() + suffix); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *output) tidyFile() {
+	h, err := o.acquire(o.partial())
+	if err != nil {
+		return
+	}
+	defer h.Close()
+	if fi, err := h.Stat(); err == nil && fi.Size() > 0 && o.journalled() {
+		return
+	}
+	o.removeStaleJournal()
+	o.parent.Remove(o.partial()) // last, as it is the lock
+}
+
+func (o *output) tidyFolder() {
+	lock := o.partial() + lockSuffix
+	h, err := o.acquire(lock)
+	if err != nil {
+		return
+	}
+	defer h.Close()
+	defer o.parent.Remove(lock)
+	if o.recover() != nil {
+		return
+	}
+	fi, err := o.parent.Lstat(o.partial())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil || !fi.IsDir() || !ownedByCaller(fi) || o.journalled():
+		return
+	default:
+		if o.parent.RemoveAll(o.partial()) != nil {
+			return
+		}
+	}
+	o.removeStaleJournal()
+}
+
+// journalled reports whether there is a journal that could be gone on with.
+func (o *output) journalled() bool {
+	f := o.staleJournal(o.partial() + journalSuffix)
+	if f == nil {
+		return false
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	return err == nil && fi.Size() > 0
+}
+
+// removeStaleJournal removes a journal that nothing belongs to, if it is a plain
+// file of the caller's. The caller holds the lock.
+func (o *output) removeStaleJournal() {
+	base := o.partial() + journalSuffix
+	if fi, err := o.parent.Lstat(base); err == nil && fi.Mode().IsRegular() && ownedByCaller(fi) {
+		o.parent.Remove(base)
+	}
+}

@@ -1,0 +1,102 @@
+//go:build unix
+
+package place_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/carton-oci/carton-oci/internal/place"
+)
+
+// What a process leaves that is killed at any point behind the rename is gone
+// once somebody has found the output complete.
+func TestTidyRemovesWhatADeadProcessLeft(t *testing.T) {
+	for name, left := range map[string][]string{
+		"a file's journal":             {"m.partial.journal=what was there"},
+		"a file's empty beginning":     {"m.partial=", "m.partial.journal="},
+		"a file without a journal":     {"m.partial=half"},
+		"a folder's lock":              {"d.partial.lock="},
+		"a folder's journal and lock":  {"d.partial.lock=", "d.partial.journal=what was there"},
+		"a folder that was replaced":   {"d.partial.lock=", "d.partial/old=x"},
+		"a folder that was set aside":  {"d.partial.lock=", "d.partial.old/old=x"},
+		"nothing":                      nil,
+		"everything but what was said": {"m.partial.journal=", "d.partial.journal=x", "d.partial.lock="},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := outputs(t, left...)
+			place.Tidy(filepath.Join(dir, "m"))
+			place.Tidy(filepath.Join(dir, "d"))
+			wantTree(t, dir, "d/", "d/x=d", "m=m")
+		})
+	}
+}
+
+// What can be gone on with, what is somebody else's, and what is no plain file
+// stays as it is.
+func TestTidyLeavesTheRest(t *testing.T) {
+	t.Run("half a download", func(t *testing.T) {
+		dir := outputs(t, "m.partial=half", "m.partial.journal=what half", "d.partial/x=half", "d.partial.journal=what half", "d.partial.lock=")
+		place.Tidy(filepath.Join(dir, "m"))
+		place.Tidy(filepath.Join(dir, "d"))
+		wantTree(t, dir, "d.partial.journal=what half", "d.partial/", "d.partial/x=half", "d/", "d/x=d", "m.partial.journal=what half", "m.partial=half", "m=m")
+	})
+	t.Run("what a process writes", func(t *testing.T) {
+		dir := outputs(t)
+		f, err := place.Create(filepath.Join(dir, "m"), place.Options{Replace: true, Resume: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Discard()
+		d, err := place.CreateFolder(filepath.Join(dir, "d"), place.Options{Replace: true, Resume: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Discard()
+		place.Tidy(filepath.Join(dir, "m"))
+		place.Tidy(filepath.Join(dir, "d"))
+		for _, name := range []string{"m.partial", "m.partial.journal", "d.partial", "d.partial.journal", "d.partial.lock"} {
+			if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	t.Run("a journal that is a symlink", func(t *testing.T) {
+		dir := outputs(t, "victim=v")
+		if err := os.Symlink("victim", filepath.Join(dir, "m.partial.journal")); err != nil {
+			t.Fatal(err)
+		}
+		place.Tidy(filepath.Join(dir, "m"))
+		if _, err := os.Lstat(filepath.Join(dir, "m.partial.journal")); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("no output", func(t *testing.T) {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "m.partial.journal"), "x")
+		place.Tidy(filepath.Join(dir, "m"))
+		place.Tidy(filepath.Join(dir, "gone", "m"))
+		wantTree(t, dir, "m.partial.journal=x")
+	})
+}
+
+// outputs returns a folder with the outputs m and d, and with what was left
+// beside them.
+func outputs(t *testing.T, left ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, entry := range append([]string{"m=m", "d/x=d"}, left...) {
+		for i := range entry {
+			if entry[i] == '=' {
+				name := filepath.Join(dir, filepath.FromSlash(entry[:i]))
+				if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				write(t, name, entry[i+1:])
+				break
+			}
+		}
+	}
+	return dir
+}
