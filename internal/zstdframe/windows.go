@@ -3,6 +3,7 @@ package zstdframe
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -76,14 +77,72 @@ func (s *share) giveBack() {
 	}
 }
 
-// wide keeps the decoder of a frame that had a large window for the next one:
+// wide keeps the decoders of frames that had large windows for the next ones:
 // two such windows, one of them garbage, would be twice the memory.
-var wide sync.Pool
+var wide idle
+
+// idle are decoders that nobody uses. What they keep is no part of the budget: it
+// is freed where a frame comes that needs another.
+type idle struct {
+	mu       sync.Mutex
+	decoders map[*zstd.Decoder]int64 // with the bytes of their windows
+	empty    *time.Timer
+}
+
+// idleFor is how long a decoder is kept that nobody uses.
+const idleFor = 10 * time.Second
+
+// get returns a decoder that has a window of n bytes and little more, nil for
+// none. By then nothing is kept that would not fit into the budget beside it.
+func (i *idle) get(n int64) *zstd.Decoder {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for d, has := range i.decoders {
+		if has == n {
+			delete(i.decoders, d)
+			return d
+		}
+	}
+	if i.drop() {
+		// Not left to the collector: it may begin when the next window is there.
+		runtime.GC()
+	}
+	return nil
+}
+
+// put keeps a decoder whose window has n bytes.
+func (i *idle) put(d *zstd.Decoder, n int64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.decoders == nil {
+		i.decoders = map[*zstd.Decoder]int64{}
+	}
+	i.decoders[d] = n
+	if i.empty == nil {
+		i.empty = time.AfterFunc(idleFor, func() {
+			i.mu.Lock()
+			defer i.mu.Unlock()
+			i.drop()
+		})
+	}
+	i.empty.Reset(idleFor)
+}
+
+// drop lets go of all decoders and reports whether there were any. The caller
+// holds the lock.
+func (i *idle) drop() bool {
+	some := len(i.decoders) > 0
+	for d := range i.decoders {
+		d.Close()
+	}
+	clear(i.decoders)
+	return some
+}
 
 // decoderFor returns a decoder that reads f.
 func decoderFor(f *frame) (*zstd.Decoder, error) {
 	if f.share.bytes > 0 {
-		if d, ok := wide.Get().(*zstd.Decoder); ok {
+		if d := wide.get(f.share.bytes); d != nil {
 			return d, d.Reset(f)
 		}
 	}
@@ -96,7 +155,7 @@ func decoderFor(f *frame) (*zstd.Decoder, error) {
 // giveBack lets go of a frame's decoder.
 func giveBack(d *zstd.Decoder, f *frame) {
 	if f.share.bytes > 0 && d.Reset(nil) == nil {
-		wide.Put(d)
+		wide.put(d, f.share.bytes)
 		return
 	}
 	d.Close()

@@ -139,3 +139,24 @@ func compressed(t testing.TB, content string) []byte {
 	}
 	return w.EncodeAll([]byte(content), nil)
 }
+
+// A decoder is kept for the next frame that wants the same, and for no other:
+// two windows of the largest size are never there at once.
+func TestOneDecoderForFramesOfOneWindow(t *testing.T) {
+	var i idle
+	d, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.put(d, most)
+	if got := i.get(most); got != d {
+		t.Error("the decoder was not kept")
+	}
+	i.put(d, most)
+	if got := i.get(most / 2); got != nil {
+		t.Error("got a decoder of another window")
+	}
+	if got := i.get(most); got != nil {
+		t.Error("the decoder is kept beside one that is made")
+	}
+}
