@@ -88,7 +88,7 @@ func TestSmallWindowsWaitForNobody(t *testing.T) {
 	defer open(t, wideFrame(t)).Close()
 	for range 20 {
 		r := open(t, compressed(t, "content"))
-		defer r.Close()
+		t.Cleanup(func() { r.Close() })
 		if b, err := io.ReadAll(r); string(b) != "ontent" || err != nil {
 			t.Errorf("got %q, %v", b, err)
 		}

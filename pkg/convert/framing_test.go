@@ -27,7 +27,7 @@ func TestFramingOfMembersReadByRanges(t *testing.T) {
 		kind   error
 	}{
 		"as it was":         {func([]byte) {}, nil},
-		"another mode":      {func(tar []byte) { copy(tar[bytes.Index(tar, []byte("0000644")):], "0000755") }, layout.ErrFormat},
+		"another mode":      {func(tar []byte) { copy(tar[max(0, bytes.Index(tar, []byte("0000644"))):], "0000755") }, layout.ErrFormat},
 		"other padding":     {func(tar []byte) { tar[len(tar)-1025] = 1 }, layout.ErrFormat},
 		"data at the end":   {func(tar []byte) { tar[len(tar)-1] = 1 }, layout.ErrFormat},
 		"another content":   {func(tar []byte) { tar[3<<20] ^= 1 }, carton.ErrChecksum},

@@ -379,12 +379,12 @@ type teller struct {
 
 func (s *teller) Upload(ctx context.Context, desc ocispec.Descriptor, open layout.Opener, w layout.Watch) error {
 	if s.names[desc.Digest] == "config" {
-		return s.spy.Push(ctx, desc, open, w.Moved)
+		return s.Push(ctx, desc, open, w.Moved)
 	}
 	if err := s.upload(w); err != nil {
 		return err
 	}
-	return s.spy.Push(ctx, desc, open, w.Moved)
+	return s.Push(ctx, desc, open, w.Moved)
 }
 
 func (s *teller) CheckArtifact(context.Context, *layout.Artifact) error {
