@@ -34,6 +34,7 @@ var kinds = []struct {
 	errs []error
 }{
 	{exitInterrupted, []error{context.Canceled}},
+	{exitFailed, []error{registry.ErrTooLarge}}, // a carton is none the worse for it
 	{exitUsage, []error{errUsage, cartonoci.ErrLocation, path.ErrBadPattern}},
 	{exitContent, []error{
 		carton.ErrFormat, carton.ErrVersion, carton.ErrChecksum, carton.ErrInsecurePath, carton.ErrLimit,

@@ -24,6 +24,8 @@ func TestExitCodes(t *testing.T) {
 		{errors.New("anything"), 1},
 		{registry.ErrUnsafe, 1},
 		{registry.ErrCredentials, 1},
+		{registry.ErrTooLarge, 1},
+		{&registry.Error{Status: 413}, 1},
 		{carton.ErrExist, 1},
 		{carton.ErrBusy, 1},
 		{carton.ErrLink, 1},

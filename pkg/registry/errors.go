@@ -24,6 +24,9 @@ var (
 	// ErrManifest: the registry refuses an image manifest for what it says, most
 	// likely for its artifactType or a media type.
 	ErrManifest = errors.New("image manifest refused")
+	// ErrTooLarge: more than the registry takes. It is a layout.ErrLimit, too, but
+	// not the content's fault.
+	ErrTooLarge = fmt.Errorf("more than the registry takes: %w", layout.ErrLimit)
 	// ErrCredentials: credentials could not be read, stored or removed.
 	ErrCredentials = errors.New("credentials are not available")
 	// ErrUnsafe: an answer that would send bytes or credentials where they don't
@@ -36,7 +39,7 @@ const maxErrorBytes = 8 << 10
 
 // Error is an answer of a registry, or of its token server, that is not the one
 // that was wanted. It wraps the kind that the status stands for:
-// [ErrUnauthorized], [ErrDenied], layout.ErrNotFound, layout.ErrLimit for 413,
+// [ErrUnauthorized], [ErrDenied], layout.ErrNotFound, [ErrTooLarge] for 413,
 // layout.ErrDigest for a digest that the registry refused, [ErrManifest] for an
 // image manifest.
 type Error struct {
@@ -80,7 +83,7 @@ func (e *Error) Unwrap() error {
 	case e.Status == http.StatusNotFound:
 		return layout.ErrNotFound
 	case e.Status == http.StatusRequestEntityTooLarge:
-		return layout.ErrLimit
+		return ErrTooLarge
 	case e.manifest && e.refuses():
 		return ErrManifest
 	}

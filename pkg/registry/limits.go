@@ -12,7 +12,7 @@ import (
 // CheckArtifact refuses an artifact that the registry is known not to take: a
 // layer that is too large, too many layers, an image manifest over
 // layout.MaxManifestBytes. It sends nothing. Its one error wraps
-// layout.ErrLimit and names the first layer that is at fault.
+// [ErrTooLarge] and names the first layer that is at fault.
 func (r *Repository) CheckArtifact(_ context.Context, a *layout.Artifact) error {
 	b := &r.host.behaviour
 	if len(a.Manifest) > layout.MaxManifestBytes {
@@ -49,7 +49,7 @@ func (r *Repository) CheckArtifact(_ context.Context, a *layout.Artifact) error 
 }
 
 func limitError(object, format string, args ...any) *layout.Error {
-	return &layout.Error{Object: object, Kind: layout.ErrLimit, Msg: fmt.Sprintf(format, args...)}
+	return &layout.Error{Object: object, Kind: ErrTooLarge, Msg: fmt.Sprintf(format, args...)}
 }
 
 // explain adds to the failure of an upload what the registry is known for.
