@@ -38,7 +38,7 @@
 // then a part with Elsewhere set is read as a verified stream; then the part has
 // wrong content (Job.Wrong).
 //
-// Memory is one buffer of 256 KiB a worker and 5 bytes a block; it depends
+// Memory is one buffer of 256 KiB a worker and 8 bytes a block; it depends
 // neither on the ranges in flight nor on their size.
 //
 // Errors of a place are returned as they are. One with a method Temporary() bool
