@@ -103,35 +103,60 @@ func TestSentence(t *testing.T) {
 }
 
 // Whatever a journal holds: it is read without a panic, claims no block that is
-// not there, can be added to, and never keeps the run from the right bytes.
+// not there and none twice, can be added to, and never keeps a run from the right
+// bytes.
 func FuzzJournal(f *testing.F) {
-	p := newPlace(2*mib+5, 100)
-	file := &memory{}
-	if _, err := download.OpenJournal(file, "test", p.parts); err != nil {
-		f.Fatal(err)
-	}
-	head := string(file.b)
-	f.Add([]byte(nil))
-	f.Add([]byte("garbage"))
-	f.Add(file.b)
-	for _, r := range [][]byte{
-		record(0, 0, 1), record(0, 2, 1), record(0, 3, 1), record(1, 0, 1), record(2, 0, 1), record(1<<31, 1<<31, 1), record(^uint32(0), ^uint32(0), 1),
-	} {
-		f.Add([]byte(head + string(r)))
-		f.Add([]byte(head + string(r) + string(record(0, 1, 9)) + string(r[:7])))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		q := p.again()
-		q.files = []*memory{{b: content(3, 2*mib+5)}, {}}
-		journal := &memory{b: append([]byte(nil), b...)}
-		if _, err := download.Run(t.Context(), q.job(), download.Options{Journal: q.journal(t, journal)}); err != nil {
-			t.Fatal(err)
+	p := newPlace(300, 100, 0)
+	parts := append([]download.Part{{Name: "large", Size: 3*mib + 5}}, p.parts...)
+	var heads []string
+	for _, list := range [][]download.Part{p.parts, parts} {
+		file := &memory{}
+		if _, err := download.OpenJournal(file, "test", list); err != nil {
+			f.Fatal(err)
 		}
-		q.complete(t)
-		third := q.again()
-		res, err := download.Run(t.Context(), third.job(), download.Options{Journal: third.journal(t, journal)})
-		if err != nil || res.Resumed != 2*mib+105 {
-			t.Errorf("what was remembered then: got %+v, %v", res, err)
+		heads = append(heads, string(file.b))
+	}
+	f.Add([]byte("garbage"), false)
+	for _, r := range [][]byte{
+		nil, record(0, 0, 1), record(0, 2, 1), record(0, 3, 1), record(0, 4, 1), record(1, 0, 1), record(2, 0, 1), record(3, 0, 1),
+		record(1<<31, 1<<31, 1), record(^uint32(0), ^uint32(0), 1),
+	} {
+		f.Add(r, true)
+		f.Add(append(append(append(r[:len(r):len(r)], record(0, 0, 9)...), r...), record(0, 1, 9)[:7]...), true)
+	}
+	f.Fuzz(func(t *testing.T, b []byte, headed bool) {
+		for i, list := range [][]download.Part{p.parts, parts} {
+			file := &memory{b: append([]byte(nil), b...)}
+			if headed {
+				file.b = append([]byte(heads[i]), b...)
+			}
+			j, err := download.OpenJournal(file, "test", list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n := range list {
+				last := -1
+				for _, block := range j.Claims(n) {
+					if block <= last || int64(block)*mib >= list[n].Size {
+						t.Errorf("part %d of %d bytes: block %d is claimed after %d", n, list[n].Size, block, last)
+					}
+					last = block
+				}
+			}
+			if i > 0 {
+				continue
+			}
+			q := p.again()
+			q.files = []*memory{{b: content(3, 300)}, {}, {}}
+			if _, err := download.Run(t.Context(), q.job(), download.Options{Journal: j}); err != nil {
+				t.Fatal(err)
+			}
+			q.complete(t)
+			third := q.again()
+			res, err := download.Run(t.Context(), third.job(), download.Options{Journal: third.journal(t, file)})
+			if err != nil || res.Resumed != 400 {
+				t.Errorf("what was remembered then: got %+v, %v", res, err)
+			}
 		}
 	})
 }

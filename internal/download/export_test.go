@@ -1,0 +1,9 @@
+package download
+
+// Claims returns which blocks of a part the journal claims.
+func (j *Journal) Claims(part int) (blocks []int) {
+	for _, c := range j.of(part) {
+		blocks = append(blocks, int(c.block))
+	}
+	return blocks
+}
