@@ -87,6 +87,12 @@ func (m *model) hash() string { return hexSum(m.manifest()) }
 // particular order, compressed, with data descriptors.
 func (m *model) write(t testing.TB, name string) {
 	t.Helper()
+	m.writeWith(t, name, nil)
+}
+
+// writeWith is write with files that MANIFEST does not list.
+func (m *model) writeWith(t testing.TB, name string, unlisted map[string]string) {
+	t.Helper()
 	f, err := os.Create(name)
 	if err != nil {
 		t.Fatal(err)
@@ -114,6 +120,9 @@ func (m *model) write(t testing.TB, name string) {
 		add(name, target, zip.Store, fs.ModeSymlink|0o777)
 	}
 	add("MANIFEST", m.manifest(), zip.Store, 0o644)
+	for name, content := range unlisted {
+		add(name, content, zip.Deflate, 0o644)
+	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
