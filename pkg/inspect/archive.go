@@ -3,7 +3,6 @@ package inspect
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
@@ -43,25 +42,24 @@ func lookIntoPT2(ctx context.Context, src carton.Source, f file, opts Options) (
 		return content{notes: []string{err.Error()}}, nil //nolint:nilerr // content is its author's: a note
 	}
 	c := content{read: true, findings: archive.Findings}
+	member := &f.Member
 	for i := range archive.Models {
 		m := &archive.Models[i]
 		before := len(c.tensors)
 		for j := range m.Weights {
-			c.tensors = append(c.tensors, tensorOf(f.Member, m.Name, &m.Weights[j], false))
+			c.tensors = append(c.tensors, tensorOf(member, m.Name, &m.Weights[j], false))
 		}
 		weights := c.tensors[before:]
 		for j := range m.Constants {
-			c.tensors = append(c.tensors, tensorOf(f.Member, m.Name, &m.Constants[j], true))
+			c.tensors = append(c.tensors, tensorOf(member, m.Name, &m.Constants[j], true))
 		}
 		info := Model{Name: m.Name, Torch: m.TorchVersion, Tensors: len(weights), Parameters: -1}
-		for _, t := range counted(weights) {
-			info.Parameters = add(max(info.Parameters, 0), t.Elements())
-		}
+		counted(weights, func(t *Tensor) { info.Parameters = add(max(info.Parameters, 0), t.Elements()) })
 		for j := range m.AOTInductor {
 			p := &m.AOTInductor[j]
 			info.Backends = append(info.Backends, Backend{Name: p.Backend, Device: p.Device})
 			for k := range p.Weights {
-				c.tensors = append(c.tensors, tensorOf(f.Member, p.Folder, &p.Weights[k], false))
+				c.tensors = append(c.tensors, tensorOf(member, p.Folder, &p.Weights[k], false))
 			}
 		}
 		c.models = append(c.models, info)
@@ -69,68 +67,67 @@ func lookIntoPT2(ctx context.Context, src carton.Source, f file, opts Options) (
 	return c, nil
 }
 
-func tensorOf(m carton.Member, model string, t *pt2.Tensor, constant bool) Tensor {
+func tensorOf(m *carton.Member, model string, t *pt2.Tensor, constant bool) Tensor {
 	return Tensor{
 		Name: t.Name, DType: t.DType, Shape: t.Shape, Bytes: t.Bytes(), Member: m.Path, Model: model, Param: t.Param,
 		at: location{member: m, kind: kindPT2, packed: &packedTensor{t, constant}},
 	}
 }
 
-// counted returns the tensors that make a file's parameters, each once: of a
+// counted visits the tensors that make a file's parameters, each once: of a
 // safetensors file all; of an archive the parameters, or all weights where it
 // calls none a parameter. What begins at the same element of the same storage is
 // one tensor, of several views (a matrix, and that matrix turned) the first of
 // the largest.
-func counted(tensors []Tensor) []Tensor {
+func counted(tensors []Tensor, visit func(*Tensor)) {
 	params := slices.ContainsFunc(tensors, func(t Tensor) bool { return t.Param })
-	var out []Tensor
-	at := map[string]int{}
-	for _, t := range tensors {
+	largest := map[storage]int{}
+	for i := range tensors {
+		t := &tensors[i]
 		p := t.at.packed
 		if p == nil {
-			out = append(out, t)
+			visit(t)
 			continue
 		}
 		if p.constant || t.Bytes < 0 || t.Param != params {
 			continue
 		}
 		key := t.begin()
-		i, seen := at[key]
-		switch {
-		case !seen:
-			at[key] = len(out)
-			out = append(out, t)
-		case t.Bytes > out[i].Bytes:
-			out[i] = t
+		if j, seen := largest[key]; !seen || t.Bytes > tensors[j].Bytes {
+			largest[key] = i
 		}
 	}
-	return out
+	for _, i := range largest {
+		visit(&tensors[i])
+	}
+}
+
+// storage is where in an archive a tensor begins.
+type storage struct {
+	file, name string
+	offset     int64
 }
 
 // begin tells tensors apart that begin at different elements.
-func (t *Tensor) begin() string {
+func (t *Tensor) begin() storage {
 	p := t.at.packed
 	if p.Pickled { // what such a file holds nobody knows
-		return fmt.Sprintf("%q %q", p.File, p.Name)
+		return storage{file: p.File, name: p.Name}
 	}
-	return fmt.Sprintf("%q %d", p.File, p.StorageOffset)
-}
-
-// view tells an archive's tensors apart that are not the same elements.
-func (t *Tensor) view() string {
-	p := t.at.packed
-	return fmt.Sprintf("%s %s %v %v", t.begin(), p.DType, p.Shape, p.Stride)
+	return storage{file: p.File, offset: p.StorageOffset}
 }
 
 // sameTensor reports whether two tensors of one name are the same elements.
 func sameTensor(a, b Tensor) bool {
-	return a.at.packed != nil && b.at.packed != nil && a.Member == b.Member && a.view() == b.view()
+	p, q := a.at.packed, b.at.packed
+	return p != nil && q != nil && a.Member == b.Member && a.begin() == b.begin() &&
+		p.DType == q.DType && slices.Equal(p.Shape, q.Shape) && slices.Equal(p.Stride, q.Stride)
 }
 
 // openPacked opens the elements of an archive's tensor. They are never verified:
 // what says where they are was read from ranges.
 func openPacked(ctx context.Context, src carton.Source, t *Tensor) (io.ReadCloser, error) {
-	p, m := t.at.packed, t.at.member
+	p, m := t.at.packed, *t.at.member
 	in := &memberAt{ctx: ctx, src: src, member: m}
 	r, err := p.Read(in) // checks the local header
 	if err != nil {

@@ -1,12 +1,10 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
@@ -131,78 +129,3 @@ func (d *Difference) compareMembers(a, b map[string]carton.Member) {
 
 // key is what a member and its new name have in common.
 func key(m carton.Member) string { return m.Hash + " " + m.Target }
-
-// compareContents looks into the members that changed. A header that belongs to
-// several of them is read for each: there are few.
-func (d *Difference) compareContents(ctx context.Context, a, b carton.Source, opts Options) error {
-	var files []file // two for each change
-	var changes []int
-	for i, c := range d.Changed {
-		format := formatOf(c.A.Path)
-		pair := []file{{c.A, format}, {c.B, format}}
-		if c.A.Hash != c.B.Hash && len(readable(pair)) == 2 {
-			files, changes = append(files, pair...), append(changes, i)
-		}
-	}
-	contents := make([]content, len(files))
-	err := scan(ctx, files, opts, func(ctx context.Context, i int) (err error) {
-		src := [2]carton.Source{a, b}[i%2]
-		contents[i], err = look(ctx, src, files[i], opts)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for i, change := range changes {
-		c := &d.Changed[change]
-		old, now := contents[2*i], contents[2*i+1]
-		for _, text := range slices.Compact(append(slices.Clone(old.notes), now.notes...)) {
-			d.Notes = append(d.Notes, Note{c.A.Path, text})
-		}
-		if c.Compared = old.read && now.read; c.Compared {
-			c.Tensors = compareTensors(old.tensors, now.tensors)
-		}
-	}
-	return nil
-}
-
-// compareTensors compares two lists of tensors by model and name.
-func compareTensors(a, b []Tensor) []TensorChange {
-	byName := func(tensors []Tensor) map[string]*Tensor {
-		m := make(map[string]*Tensor, len(tensors))
-		for i := range tensors {
-			m[tensors[i].Model+"\x00"+tensors[i].Name] = &tensors[i]
-		}
-		return m
-	}
-	inA, inB := byName(a), byName(b)
-	var changes []TensorChange
-	for name, old := range inA {
-		t := inB[name]
-		switch {
-		case t == nil:
-			changes = append(changes, TensorChange{Kind: TensorRemoved, A: old})
-		case !slices.Equal(t.Shape, old.Shape):
-			changes = append(changes, TensorChange{Kind: TensorReshaped, A: old, B: t})
-		case t.DType != old.DType:
-			changes = append(changes, TensorChange{Kind: TensorRetyped, A: old, B: t})
-		}
-	}
-	for name, t := range inB {
-		if inA[name] == nil {
-			changes = append(changes, TensorChange{Kind: TensorAdded, B: t})
-		}
-	}
-	slices.SortFunc(changes, func(x, y TensorChange) int {
-		return cmp.Or(strings.Compare(x.tensor().Name, y.tensor().Name), strings.Compare(x.tensor().Model, y.tensor().Model))
-	})
-	return changes
-}
-
-// tensor returns the tensor, from whichever carton has it.
-func (c TensorChange) tensor() *Tensor {
-	if c.B != nil {
-		return c.B
-	}
-	return c.A
-}

@@ -111,8 +111,8 @@ func DescribeMembers(ctx context.Context, src carton.Source, members []carton.Me
 	}
 	files := readable(all)
 	facts := make([]fileFacts, len(files))
-	err := scan(ctx, files, opts, func(ctx context.Context, i int) (err error) {
-		facts[i], err = factsOf(ctx, src, files[i], opts)
+	err := scan(ctx, files, opts, func(ctx context.Context, i int, s *share) (err error) {
+		facts[i], err = factsOf(ctx, src, files[i], opts, s)
 		return err
 	})
 	if err != nil {
@@ -186,7 +186,7 @@ func byBytes(bytes map[string]int64) []Share {
 }
 
 // factsOf counts one file's tensors, unless that is remembered.
-func factsOf(ctx context.Context, src carton.Source, f file, opts Options) (fileFacts, error) {
+func factsOf(ctx context.Context, src carton.Source, f file, opts Options, s *share) (fileFacts, error) {
 	key := "facts " + f.format + " " + f.Hash
 	var facts fileFacts
 	if opts.Recall != nil && opts.Recall(key, &facts) {
@@ -195,7 +195,7 @@ func factsOf(ctx context.Context, src carton.Source, f file, opts Options) (file
 	if skipped(f, opts) {
 		return fileFacts{Notes: []string{noteSkipped}}, nil
 	}
-	c, err := look(ctx, src, f, opts)
+	c, err := look(ctx, src, f, opts, s)
 	if err != nil {
 		return facts, err
 	}
@@ -209,10 +209,10 @@ func factsOf(ctx context.Context, src carton.Source, f file, opts Options) (file
 // countTypes counts a file's tensors by type.
 func countTypes(tensors []Tensor) map[string]count {
 	types := map[string]count{}
-	for _, t := range counted(tensors) {
+	counted(tensors, func(t *Tensor) {
 		n := types[t.DType]
 		n.Elements, n.Bytes = add(n.Elements, t.Elements()), add(n.Bytes, t.Bytes)
 		types[t.DType] = n
-	}
+	})
 	return types
 }

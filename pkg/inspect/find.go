@@ -90,7 +90,7 @@ func likelyFiles(ctx context.Context, src carton.Source, members []carton.Member
 
 // findIn looks for the tensor in files.
 func findIn(ctx context.Context, src carton.Source, files []file, name string, opts Options) (*Tensor, []Note, error) {
-	contents, err := readAll(ctx, src, files, opts)
+	contents, err := readAll(ctx, src, files, opts, &name)
 	if err != nil {
 		return nil, nil, err
 	}

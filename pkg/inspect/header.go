@@ -18,8 +18,8 @@ const headerAtOnce = 100_000
 
 // readSafetensors reads the header of a safetensors member. What is wrong with
 // the header is the note; the error is the source's.
-func readSafetensors(ctx context.Context, src carton.Source, m carton.Member) (h *safetensors.Header, note string, err error) {
-	in := &headerReader{ctx: ctx, src: src, member: m}
+func readSafetensors(ctx context.Context, src carton.Source, m carton.Member, s *share) (h *safetensors.Header, note string, err error) {
+	in := &headerReader{ctx: ctx, src: src, member: m, share: s}
 	defer in.close()
 	h, err = safetensors.ReadHeader(in)
 	switch {
@@ -41,6 +41,7 @@ type headerReader struct {
 	ctx    context.Context //nolint:containedctx // lives within one call
 	src    carton.Source
 	member carton.Member
+	share  *share
 
 	began  bool
 	buf    []byte        // of the first range, not given out yet
@@ -87,8 +88,7 @@ func (r *headerReader) Read(p []byte) (int, error) {
 // the first range nothing is asked for but the rest of the header.
 func (r *headerReader) begin() (err error) {
 	if !ranged(r.member) {
-		r.stream, err = r.src.OpenRange(r.ctx, r.member.Path, 0, -1)
-		return err
+		return r.forward()
 	}
 	n := int64(headerAtOnce)
 	if r.member.Size >= 0 {
@@ -100,7 +100,13 @@ func (r *headerReader) begin() (err error) {
 	if r.buf, err = readRange(r.ctx, r.src, r.member, 0, n); err != nil || len(r.buf) < 8 {
 		return err
 	}
-	end := 8 + int64(min(binary.LittleEndian.Uint64(r.buf), safetensors.MaxHeaderBytes))
+	length := headerLength(r.buf)
+	if !r.share.enough(length) {
+		if err := r.share.all(r.ctx); err != nil {
+			return err
+		}
+	}
+	end := 8 + length
 	if r.member.Size >= 0 {
 		end = min(end, r.member.Size)
 	}
@@ -108,6 +114,39 @@ func (r *headerReader) begin() (err error) {
 		r.rest = [2]int64{n, end - n}
 	}
 	return nil
+}
+
+// forward opens the member where ranges are dear. Where others have the memory
+// that its header needs, it is closed until they are done.
+func (r *headerReader) forward() error {
+	for {
+		stream, err := r.src.OpenRange(r.ctx, r.member.Path, 0, -1)
+		if err != nil {
+			return err
+		}
+		length := make([]byte, 8)
+		n, err := io.ReadFull(stream, length)
+		r.stream, r.buf = stream, length[:n]
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			return nil // the stream says so again
+		case err != nil:
+			return err
+		case r.share.enough(headerLength(length)):
+			return nil
+		}
+		_ = stream.Close() // nothing was wrong with it
+		r.stream = nil
+		if err := r.share.all(r.ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// headerLength is the length of the header of a file that begins with b, as far
+// as it is read.
+func headerLength(b []byte) int64 {
+	return int64(min(binary.LittleEndian.Uint64(b), safetensors.MaxHeaderBytes))
 }
 
 // readRange reads n bytes of a member, unverified; fewer where the member's size

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
@@ -18,14 +19,21 @@ type content struct {
 }
 
 // scan reads what is inside files, many at once. visit is called for each by its
-// index, several at once.
-func scan(ctx context.Context, files []file, opts Options, visit func(ctx context.Context, i int) error) error {
+// index, several at once, with memory that is its own until it returns.
+func scan(ctx context.Context, files []file, opts Options, visit func(ctx context.Context, i int, s *share) error) error {
+	memory := semaphore.NewWeighted(headersBytes)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(opts.concurrency())
 	for _, lane := range lanes(files) {
 		group.Go(func() error {
 			for _, i := range lane {
-				if err := visit(ctx, i); err != nil {
+				s, err := takeShare(ctx, memory)
+				if err != nil {
+					return err
+				}
+				err = visit(ctx, i, s)
+				s.release()
+				if err != nil {
 					return err
 				}
 			}
@@ -53,12 +61,16 @@ func lanes(files []file) [][]int {
 	return lanes
 }
 
-// look reads what is inside one file.
-func look(ctx context.Context, src carton.Source, f file, opts Options) (content, error) {
+// look reads what is inside one file. A PT2 archive has all memory for itself:
+// how much it needs is known only once it was read.
+func look(ctx context.Context, src carton.Source, f file, opts Options, s *share) (content, error) {
 	if f.format == formatPT2 {
+		if err := s.all(ctx); err != nil {
+			return content{}, err
+		}
 		return lookIntoPT2(ctx, src, f, opts)
 	}
-	h, note, err := readSafetensors(ctx, src, f.Member)
+	h, note, err := readSafetensors(ctx, src, f.Member, s)
 	if err != nil || note != "" {
 		return content{notes: nonempty(note)}, err
 	}
@@ -67,7 +79,7 @@ func look(ctx context.Context, src carton.Source, f file, opts Options) (content
 		t := &h.Tensors[i]
 		c.tensors = append(c.tensors, Tensor{
 			Name: t.Name, DType: string(t.DType), Shape: t.Shape, Bytes: t.End - t.Begin, Member: f.Path,
-			at: location{member: f.Member, kind: kindSafetensors, header: h.DataStart, begin: t.Begin},
+			at: location{member: &f.Member, kind: kindSafetensors, header: h.DataStart, begin: t.Begin},
 		})
 	}
 	if h.Draft {

@@ -31,9 +31,22 @@ type Tensor struct {
 	at location
 }
 
+// alone returns a copy that does not keep other tensors in memory; nil of nil.
+func (t *Tensor) alone() *Tensor {
+	if t == nil {
+		return nil
+	}
+	u := *t
+	if p := t.at.packed; p != nil {
+		packed := *p.Tensor
+		u.at.packed = &packedTensor{&packed, p.constant}
+	}
+	return &u
+}
+
 // location says where a tensor's elements are.
 type location struct {
-	member carton.Member
+	member *carton.Member
 	kind   kind
 	header int64 // of safetensors: where the data begins, in the member
 	begin  int64 // of safetensors: from there

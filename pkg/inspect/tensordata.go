@@ -42,7 +42,7 @@ func dataTensors(ctx context.Context, src carton.Source, members []carton.Member
 			notes = append(notes, Note{carton.IndexName, fmt.Sprintf("names %s, which is no member", carton.QuotePath(t.Path()))})
 			continue
 		}
-		out.at = location{member: m, kind: kindData}
+		out.at = location{member: &m, kind: kindData}
 		out.Bytes = t.Elements() * t.DType.Size()
 		if t.DType == carton.String {
 			out.Bytes = m.Size

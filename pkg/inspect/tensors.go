@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"io/fs"
+	"slices"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
@@ -10,7 +11,8 @@ import (
 // Tensors returns every tensor of every safetensors and PT2 member, by path and
 // in the order of their bytes, and then those of tensor_data in the order of its
 // index. The notes say what is missing from that, and where a sharded set is not
-// what its index says. opts.Member that is no member is fs.ErrNotExist.
+// what its index says. opts.Member that is no member is fs.ErrNotExist; more than
+// MaxListedBytes hold is carton.ErrLimit.
 func Tensors(ctx context.Context, src carton.Source, opts Options) ([]Tensor, []Note, error) {
 	members, err := src.Members(ctx)
 	if err != nil {
@@ -21,13 +23,13 @@ func Tensors(ctx context.Context, src carton.Source, opts Options) ([]Tensor, []
 		return nil, nil, err
 	}
 	files := readable(filesOf(chosen, ""))
-	contents, err := readAll(ctx, src, files, opts)
+	contents, err := readAll(ctx, src, files, opts, nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	tensors, notes := join(files, contents, opts)
 	if opts.Member == "" {
-		more, err := shardNotes(ctx, src, members, byName(members, files, contents))
+		more, err := shardNotes(ctx, src, members, byPath(members, files, contents))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -63,19 +65,42 @@ func choose(members []carton.Member, path string) ([]carton.Member, error) {
 	return nil, &carton.Error{Path: path, Kind: fs.ErrNotExist, Msg: "is no member of the carton"}
 }
 
-// readAll looks into files, many at once.
-func readAll(ctx context.Context, src carton.Source, files []file, opts Options) ([]content, error) {
+// readAll looks into files, many at once, and keeps the tensors that are called
+// name, or all where that is nil; of archives those of opts.Model. All together
+// they may take MaxListedBytes.
+func readAll(ctx context.Context, src carton.Source, files []file, opts Options, name *string) ([]content, error) {
 	contents := make([]content, len(files))
-	err := scan(ctx, files, opts, func(ctx context.Context, i int) (err error) {
-		contents[i], err = look(ctx, src, files[i], opts)
-		return err
+	list := newListing()
+	err := scan(ctx, files, opts, func(ctx context.Context, i int, s *share) error {
+		c, err := look(ctx, src, files[i], opts, s)
+		if err != nil {
+			return err
+		}
+		if name != nil || opts.Model != "" {
+			c.tensors = slices.DeleteFunc(c.tensors, func(t Tensor) bool {
+				return name != nil && t.Name != *name || opts.Model != "" && t.at.packed != nil && t.Model != opts.Model
+			})
+			c.tensors = slices.Clone(c.tensors) // the others go
+			for i := range c.tensors {
+				c.tensors[i] = *c.tensors[i].alone()
+			}
+		}
+		if !list.keep(costOf(c.tensors)) {
+			return errTooMany(opts)
+		}
+		contents[i] = c
+		return nil
 	})
 	return contents, err
 }
 
 // join lists what was found in all files.
 func join(files []file, contents []content, opts Options) ([]Tensor, []Note) {
-	var tensors []Tensor
+	n := 0
+	for _, c := range contents {
+		n += len(c.tensors)
+	}
+	tensors := make([]Tensor, 0, n)
 	var notes []Note
 	for i, c := range contents {
 		for _, t := range c.tensors {
@@ -90,8 +115,8 @@ func join(files []file, contents []content, opts Options) ([]Tensor, []Note) {
 	return tensors, notes
 }
 
-// byName gives contents by every path that has them: symlinks and copies too.
-func byName(members []carton.Member, files []file, contents []content) map[string]content {
+// byPath gives contents by every path that has them: symlinks and copies too.
+func byPath(members []carton.Member, files []file, contents []content) map[string]content {
 	byHash := map[string]content{}
 	for i, f := range files {
 		byHash[f.Hash] = contents[i]

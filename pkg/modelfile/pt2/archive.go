@@ -7,7 +7,7 @@ const (
 	// MaxEntries is the most entries that an archive may have.
 	MaxEntries = 200_000
 	// MaxDirectoryBytes is the largest central directory.
-	MaxDirectoryBytes = 64 << 20
+	MaxDirectoryBytes = 32 << 20
 	// MaxTensors is the most tensors that all models may have together, several
 	// times what the largest models have.
 	MaxTensors = 200_000
@@ -17,7 +17,7 @@ const (
 	// read piece by piece; the definition of a large model takes some 50 MB.
 	MaxJSONBytes = 512 << 20
 	// MaxKeptBytes is about how much memory what the documents say may take.
-	MaxKeptBytes = 128 << 20
+	MaxKeptBytes = 48 << 20
 	// MaxRepeated is how many bytes more than its storage's a tensor may have: a
 	// stride of 0 repeats elements, and a line of JSON could ask for 2⁶⁰.
 	MaxRepeated = 1 << 30
