@@ -112,6 +112,12 @@ func TestAllowedHostIsReached(t *testing.T) {
 // dns is a resolver for which every name is 127.0.0.1.
 func dns(t *testing.T) *net.Resolver {
 	t.Helper()
+	return dnsWith(t, nil)
+}
+
+// dnsWith is dns with an IPv6 address besides, nil for none.
+func dnsWith(t *testing.T, six net.IP) *net.Resolver {
+	t.Helper()
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +129,7 @@ func dns(t *testing.T) *net.Resolver {
 			if err != nil {
 				return
 			}
-			_, _ = pc.WriteTo(answer(b[:n]), from)
+			_, _ = pc.WriteTo(answer(b[:n], six), from)
 		}
 	}()
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -133,18 +139,22 @@ func dns(t *testing.T) *net.Resolver {
 }
 
 // answer makes the response to a DNS query (RFC 1035, section 4.1): an address
-// for type A, none for any other.
-func answer(query []byte) []byte {
+// for type A, six for AAAA, and none for any other.
+func answer(query []byte, six net.IP) []byte {
 	end := 12
 	for query[end] != 0 {
 		end += int(query[end]) + 1
 	}
 	end += 5 // the root, type and class
-	isA := query[end-4] == 0 && query[end-3] == 1
+	kind := int(query[end-4])<<8 | int(query[end-3])
 	r := append([]byte{query[0], query[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, query[12:end]...)
-	if isA {
+	switch {
+	case kind == 1:
 		r[7] = 1
 		r = append(r, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, 1)
+	case kind == 28 && six != nil: // RFC 3596, section 2
+		r[7] = 1
+		r = append(append(r, 0xc0, 12, 0, 28, 0, 1, 0, 0, 0, 0, 0, 16), six...)
 	}
 	return r
 }
@@ -168,6 +178,18 @@ func TestNameOfPrivateAddress(t *testing.T) {
 	}
 	if n := len(s.requests()); n != 1 {
 		t.Errorf("got %d requests, want 1", n)
+	}
+}
+
+// TestBrokenIPv6: an IPv6 address that nothing answers at costs a moment, not
+// the transfer.
+func TestBrokenIPv6(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("content")) })
+	u, _ := url.Parse(s.URL)
+	c := client(t, ClientOptions{Allow: []string{"models.example"}, resolver: dnsWith(t, net.ParseIP("100::1"))}) // RFC 6666: discarded
+	got, err := read(t, &Getter{Do: c.Do, Policy: fast()}, "http://models.example:"+u.Port(), 0, -1, -1)
+	if err != nil || string(got) != "content" {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 
