@@ -178,6 +178,37 @@ func (c *chaos) pulled(t *testing.T, ref string) {
 	c.compare(t, name)
 }
 
+// A partial that is longer than what it will be, or whose bytes are others, is
+// gone on with all the same.
+func TestPartialsThatAreTooLongOrWrong(t *testing.T) {
+	for name, spoil := range map[string]func(f *os.File) error{
+		"too long": func(f *os.File) error { _, err := f.WriteAt(noise(8, mib), 2*largeBytes); return err },
+		"wrong":    func(f *os.File) error { _, err := f.WriteAt(noise(8, largeBytes), 0); return err },
+		"empty":    func(f *os.File) error { return f.Truncate(0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := registrytest.New(t, registrytest.Config{})
+			ref, want := pushLarge(t, r, convert.Options{})
+			dir := t.TempDir()
+			opts := PullOptions{Output: filepath.Join(dir, "m.carton")}
+			breakOff(t, ref, opts, 5*mib, 4)
+			f, err := os.OpenFile(opts.Output+".partial", os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(spoil(f), f.Close()); err != nil {
+				t.Fatal(err)
+			}
+			opts.Options = impatient()
+			if _, err := Pull(t.Context(), ref, opts); err != nil {
+				t.Fatal(err)
+			}
+			samePull(t, opts.Output, want)
+			wantFolder(t, dir, "m.carton")
+		})
+	}
+}
+
 func (c *chaos) compare(t *testing.T, name string) {
 	t.Helper()
 	got, err := os.ReadFile(name)

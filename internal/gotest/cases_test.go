@@ -63,14 +63,15 @@ func TestJudge(t *testing.T) {
 		want    string
 		wantErr bool
 	}{
-		{"all hold", []hostileCase{{id: "A1", pkg: "p", test: "TestA"}}, "hostile cases: 1 passed, 0 failed\n", false},
+		{"all hold", []hostileCase{{id: "A1", pkg: "p", test: "TestA"}}, "hostile cases: 1 passed, 0 failed, 0 not checked\n", false},
 		{
 			"one fails",
 			[]hostileCase{{id: "A1", pkg: "p", test: "TestA"}, {id: "A2", what: "w", pkg: "p", test: "TestB/x"}},
-			"case A2, w: p TestB/x: fail\nhostile cases: 1 passed, 1 failed\n", true,
+			"case A2, w: p TestB/x: fail\nhostile cases: 1 passed, 1 failed, 0 not checked\n", true,
 		},
-		{"skipped", []hostileCase{{id: "A3", what: "w", pkg: "p", test: "TestC"}}, "case A3, w: p TestC: skip\nhostile cases: 0 passed, 1 failed\n", true},
-		{"gone", []hostileCase{{id: "A4", what: "w", pkg: "p", test: "TestB"}}, "case A4, w: p TestB: was not run\nhostile cases: 0 passed, 1 failed\n", true},
+		{"skipped", []hostileCase{{id: "A3", what: "w", pkg: "p", test: "TestC"}}, "case A3, w: p TestC: not checked\nhostile cases: 0 passed, 0 failed, 1 not checked\n", false},
+		{"part of a test that was skipped", []hostileCase{{id: "A3", what: "w", pkg: "p", test: "TestC/x"}}, "case A3, w: p TestC/x: not checked\nhostile cases: 0 passed, 0 failed, 1 not checked\n", false},
+		{"gone", []hostileCase{{id: "A4", what: "w", pkg: "p", test: "TestB"}}, "case A4, w: p TestB: was not run\nhostile cases: 0 passed, 1 failed, 0 not checked\n", true},
 		{"of another run", []hostileCase{{id: "A5", pkg: "q", test: "TestA"}}, "", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

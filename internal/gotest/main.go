@@ -5,7 +5,8 @@
 //	go run ./internal/gotest [-cases FILE] [-C DIR] [flags and packages of go test]
 //
 // With -cases it holds a list of hostile cases against what was run: every case
-// whose package was tested must have had its test, and it must have passed.
+// whose package was tested must have had its test, and it must have passed, or
+// have said that it checks nothing here.
 //
 // It exits as go test does, and with 1 where a case does not hold.
 package main
