@@ -18,6 +18,11 @@ type Info struct {
 	SelfTests         []SelfTest
 	Examples          []Example
 	Runner            Runner
+	// Categories is the table [categories], which is no part of the carton format:
+	// by the paths of members, what they are, where their names say something else,
+	// as one of "weight", "weight.config", "code", "doc" and "dataset". Whatever in
+	// it is no string is left out; neither paths nor words are checked.
+	Categories map[string]string
 }
 
 // Runner says what loads the model.

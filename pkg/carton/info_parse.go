@@ -44,8 +44,24 @@ func parseInfo(b []byte) (*Info, *faults) {
 	for _, e := range t.tables("example") {
 		info.Examples = append(info.Examples, parseExample(e))
 	}
+	info.Categories = parseCategories(values)
 	warnInfo(info, f)
 	return info, f
+}
+
+// parseCategories reads [categories]. Another's table of that name is no fault.
+func parseCategories(values map[string]any) map[string]string {
+	table, _ := values["categories"].(map[string]any)
+	var out map[string]string
+	for member, v := range table {
+		if name, ok := v.(string); ok {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[member] = name
+		}
+	}
+	return out
 }
 
 // parseSpecVersion reports whether spec_version is one that can be read on.

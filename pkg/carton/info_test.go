@@ -278,3 +278,22 @@ func oneLine(t *testing.T, err error) {
 		}
 	}
 }
+
+// A table that the format does not have is read, and nothing in it is a fault.
+func TestCategories(t *testing.T) {
+	const info = "spec_version = 1\n[runner]\nrunner_name = \"noop\"\nrequired_framework_version = \"*\"\nrunner_compat_version = 1\n"
+	for table, want := range map[string]map[string]string{
+		"": nil,
+		"[categories]\n\"model/a.py\" = \"weight\"\nno_path = \"no word\"\nn = 1\nx.y = \"z\"\n": {"model/a.py": "weight", "no_path": "no word"},
+		"[[categories]]\nname = \"x\"\n": nil,
+		"[categories]\n":                 nil,
+	} {
+		got, err := carton.ParseInfo([]byte(info + table))
+		if err != nil {
+			t.Fatalf("%s: %v", table, err)
+		}
+		if diff := cmp.Diff(want, got.Categories); diff != "" {
+			t.Errorf("%s: %s", table, diff)
+		}
+	}
+}

@@ -58,7 +58,7 @@ func newBuilder(ctx context.Context, src carton.Source, opts Options) (*builder,
 
 // plan cuts the carton into the layers of the artifact.
 func (b *builder) plan() ([]planned, error) {
-	p := newPlanner(b.members, b.opts)
+	p := newPlanner(b.members, rolesOf(b.info), b.opts)
 	p.extras = b.extras
 	return p.layers()
 }

@@ -1,6 +1,12 @@
 package convert
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+)
 
 func TestCategoryByPath(t *testing.T) {
 	for path, want := range map[string]category{
@@ -38,7 +44,7 @@ func TestCategoryByPath(t *testing.T) {
 		"model/.py":                      categoryCode,
 		"model/model.K":                  categoryWeight, // U+212A is no K
 	} {
-		if got := categoryOf(path); got != want {
+		if got := roles(nil).of(path); got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}
@@ -59,8 +65,112 @@ func TestWeightsByNameOrSize(t *testing.T) {
 		{"model/blobs/8c1f", largeBytes, true},
 		{"blobs/8c1f", largeBytes, false},
 	} {
-		if got := isWeight(c.path, c.size); got != c.want {
+		if got := roles(nil).isWeight(c.path, c.size); got != c.want {
 			t.Errorf("%s of %d bytes: got %v, want %v", c.path, c.size, got, c.want)
 		}
+	}
+}
+
+// What carton.toml says of a member counts, and not its name.
+func TestRolesGoBeforeNames(t *testing.T) {
+	info, err := carton.ParseInfo([]byte(cartontest.Info + `[categories]
+"model/config.py" = "weight.config"
+"model/best" = "weight"
+"model/state.json" = "weight"
+"model/cache.bin" = "dataset"
+"model/words.txt" = "poetry"
+"model/number.txt" = 1
+"misc/notes.md" = "weight"
+"carton.toml" = "code"
+MANIFEST = "doc"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rolesOf(info)
+	for path, want := range map[string]struct {
+		category category
+		weight   bool
+	}{
+		"model/config.py":  {categoryConfig, false},
+		"model/best":       {categoryWeight, true}, // however small
+		"model/state.json": {categoryWeight, true},
+		"model/cache.bin":  {categoryDataset, false},
+		"model/words.txt":  {categoryConfig, false},
+		"model/number.txt": {categoryConfig, false},
+		"model/other":      {categoryWeight, false},
+		"model/other.bin":  {categoryWeight, true},
+		"misc/notes.md":    {categoryDoc, false},
+		"carton.toml":      {categoryConfig, false},
+		"MANIFEST":         {categoryConfig, false},
+	} {
+		if got := r.of(path); got != want.category {
+			t.Errorf("%s: got %s, want %s", path, got, want.category)
+		}
+		if got := r.isWeight(path, 1); got != want.weight {
+			t.Errorf("%s: got weight %v, want %v", path, got, want.weight)
+		}
+	}
+	if r.isWeight("model/cache.bin", 1<<40) || r.isWeight("model/config.py", 1<<40) {
+		t.Error("what is called something else is no weight, however large")
+	}
+}
+
+// rolesCarton has a table that calls a script a configuration and a document a
+// checkpoint, among so many small files that only weights stand alone.
+func rolesCarton(table string) carton.Source {
+	files := map[string][]byte{
+		carton.InfoName: []byte(cartontest.Info + table), "model/config.py": []byte("depth = 3\n"),
+		"model/checkpoints/1.json": []byte("{}"), "model/checkpoints/2": []byte("two"),
+	}
+	for i := range 70 {
+		files[fmt.Sprintf("model/lib/%d.py", i)] = fmt.Appendf(nil, "%d", i)
+	}
+	return cartontest.New(files, map[string]string{"model/latest.json": "checkpoints/1.json"})
+}
+
+const rolesTable = `[categories]
+"model/checkpoints/1.json" = "weight"
+"model/checkpoints/2" = "weight"
+"model/config.py" = "weight.config"
+"model/gone.py" = "weight"
+`
+
+func TestLayersByRole(t *testing.T) {
+	for table, want := range map[string]map[string]string{
+		"": {"model/checkpoints/1.json": "weight.config.v1.tar", "model/checkpoints/2": "weight.v1.tar", "model/config.py": "code.v1.tar", "model/latest.json": "weight.config.v1.tar"},
+		rolesTable: {
+			"model/checkpoints/1.json": "weight.v1.raw", "model/checkpoints/2": "weight.v1.raw", "model/config.py": "weight.config.v1.tar",
+			"model/latest.json": "weight.config.v1.raw",
+		},
+	} {
+		layers, err := Plan(t.Context(), rolesCarton(table), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range layers {
+			for _, path := range l.Paths {
+				if want, ok := want[path]; ok && l.MediaType != "application/vnd.cnai.model."+want {
+					t.Errorf("%s: got %s, want %s", path, l.MediaType, want)
+				}
+			}
+		}
+		a, err := ToOCI(t.Context(), rolesCarton(table), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range a.Layers {
+			if l.MediaType != layers[i].MediaType {
+				t.Errorf("layer %d: got %s, planned was %s", i, l.MediaType, layers[i].MediaType)
+			}
+		}
+	}
+	// Invalid in another field, it is read all the same.
+	src := cartontest.New(map[string][]byte{
+		carton.InfoName: []byte("homepage = 3\n" + cartontest.Info + rolesTable), "model/config.py": []byte("x"),
+	}, nil)
+	layers, err := Plan(t.Context(), src, Options{AllowInvalidInfo: true})
+	if err != nil || layers[2].MediaType != "application/vnd.cnai.model.weight.config.v1.raw" {
+		t.Errorf("got %v, %v", layers, err)
 	}
 }

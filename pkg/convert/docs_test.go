@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
@@ -71,18 +72,18 @@ func folderTable() string {
 
 func nameTable() string {
 	rows := []string{"| category | file names |", "|---|---|"}
-	for _, r := range nameRules {
+	for _, r := range byname.Rules {
 		var names []string
-		for _, n := range r.names {
+		for _, n := range r.Names {
 			names = append(names, "`"+n+"`")
 		}
-		for _, p := range r.prefixes {
+		for _, p := range r.Prefixes {
 			names = append(names, "`"+p+"*`")
 		}
-		for _, s := range r.suffixes {
+		for _, s := range r.Suffixes {
 			names = append(names, "`*"+s+"`")
 		}
-		rows = append(rows, "| "+string(r.category)+" | "+strings.Join(names, " ")+" |")
+		rows = append(rows, "| "+string(r.Category)+" | "+strings.Join(names, " ")+" |")
 	}
 	return strings.Join(append(rows, "| weight | anything else |"), "\n")
 }

@@ -95,7 +95,7 @@ func (b *builder) planImage(plan []planned) ([]planned, error) {
 		own := b.opts
 		own.Layers, own.MediaTypes, own.Image = FormTar, FamilyCNAI, true
 		var err error
-		if plan, err = newPlanner(b.members, own).layers(); err != nil {
+		if plan, err = newPlanner(b.members, rolesOf(b.info), own).layers(); err != nil {
 			return nil, err
 		}
 	}

@@ -17,7 +17,7 @@ func planOfImage(t *testing.T, members []carton.Member) (artifact, image []plann
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &builder{opts: opts, members: append(members, carton.Member{Path: carton.InfoName, Size: 100})}
+	b := &builder{info: &carton.Info{}, opts: opts, members: append(members, carton.Member{Path: carton.InfoName, Size: 100})}
 	slices.SortFunc(b.members, func(x, y carton.Member) int {
 		if x.Path < y.Path {
 			return -1

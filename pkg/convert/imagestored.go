@@ -104,7 +104,7 @@ func (p *ImagePlan) share(ctx context.Context, src *Source, b *builder) error {
 		return err
 	}
 	head := planned{name: headName, category: categoryConfig, format: formatTar}
-	byPath := newPlanner(b.members, b.opts).byPath
+	byPath := newPlanner(b.members, rolesOf(b.info), b.opts).byPath
 	for i, desc := range src.manifest.Layers {
 		l := &src.layers[i]
 		if l.format == formatRaw {

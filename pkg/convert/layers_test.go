@@ -152,8 +152,8 @@ func TestPlanSaysWhatWillBeMade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(src.Opened()) != 0 {
-			t.Errorf("read %v", src.Opened())
+		if got := src.Opened(); len(got) != 1 || got[0] != carton.InfoName {
+			t.Errorf("read %v, want carton.toml alone", got)
 		}
 		if len(layers) != len(a.Layers) {
 			t.Fatalf("got %d layers, want %d", len(layers), len(a.Layers))

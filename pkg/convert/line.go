@@ -34,6 +34,8 @@ type cut struct {
 	weights int64
 	// bundle is what a bundle holds at most, in bytes of content.
 	bundle int64
+	// roles are those of the members.
+	roles roles
 }
 
 // alone reports whether m, no symlink, gets a layer of its own.
@@ -43,7 +45,7 @@ func (c cut) alone(m *carton.Member) bool {
 		return false
 	case m.Path == carton.InfoName:
 		return true
-	case isWeight(m.Path, m.Size):
+	case c.roles.isWeight(m.Path, m.Size):
 		return m.Size >= c.weights
 	}
 	return m.Size >= c.others
@@ -60,8 +62,8 @@ func (c cut) alone(m *carton.Member) bool {
 // an image, members larger than the ladder are common: the end of the ladder, ∞,
 // is left out, and line and bundles grow as one, so that the largest stay alone.
 // With bundleBelow set, too many layers are too many.
-func chooseCut(members []carton.Member, bundleBelow int64, most int, layers func(cut) int) (c cut, ok bool) {
-	c = cut{bundle: bundleBytes}
+func chooseCut(members []carton.Member, r roles, bundleBelow int64, most int, layers func(cut) int) (c cut, ok bool) {
+	c = cut{bundle: bundleBytes, roles: r}
 	switch {
 	case bundleBelow < 0:
 		return c, layers(c) <= most
@@ -78,7 +80,7 @@ func chooseCut(members []carton.Member, bundleBelow int64, most int, layers func
 	}
 	for ; at < len(lines); at++ {
 		if most == maxImageLayers && lines[at] == math.MaxInt64 {
-			return growTogether(most, layers)
+			return growTogether(most, r, layers)
 		}
 		c.others, c.weights = lines[at], lines[at]
 		if layers(c) <= most {
@@ -97,9 +99,9 @@ func chooseCut(members []carton.Member, bundleBelow int64, most int, layers func
 // growTogether makes members of a size and more stand alone, and bundles of all
 // others that hold no more than that size: 64 MiB first, and a quarter more, in
 // whole MiB, each time until the layers are few enough.
-func growTogether(most int, layers func(cut) int) (c cut, ok bool) {
+func growTogether(most int, r roles, layers func(cut) int) (c cut, ok bool) {
 	for size := int64(bundleBytes); size <= math.MaxInt64/2; size += size / 4 >> 20 << 20 {
-		c = cut{others: size, weights: size, bundle: size}
+		c = cut{others: size, weights: size, bundle: size, roles: r}
 		if layers(c) <= most {
 			return c, true
 		}
@@ -113,7 +115,7 @@ func (c cut) rawOthers(members []carton.Member) int {
 	n := 0
 	for i := range members {
 		m := &members[i]
-		if m.Target == "" && m.Path != carton.InfoName && !isWeight(m.Path, m.Size) && c.alone(m) {
+		if m.Target == "" && m.Path != carton.InfoName && !c.roles.isWeight(m.Path, m.Size) && c.alone(m) {
 			n++
 		}
 	}

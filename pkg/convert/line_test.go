@@ -28,7 +28,7 @@ func join(lists ...[]carton.Member) (all []carton.Member) {
 
 func TestLine(t *testing.T) {
 	planner := func(members []carton.Member) func(cut) int {
-		p := newPlanner(members, Options{Layers: FormRaw, MediaTypes: FamilyCNAI, Compress: CompressNone})
+		p := newPlanner(members, nil, Options{Layers: FormRaw, MediaTypes: FamilyCNAI, Compress: CompressNone})
 		return func(c cut) int { return len(p.cut(c)) }
 	}
 	for name, c := range map[string]struct {
@@ -98,7 +98,7 @@ func TestLine(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, ok := chooseCut(c.members, c.below, maxLayers, planner(c.members))
+			got, ok := chooseCut(c.members, nil, c.below, maxLayers, planner(c.members))
 			if ok != c.ok {
 				t.Errorf("got %v, want %v", ok, c.ok)
 			}

@@ -27,17 +27,18 @@ type planned struct {
 }
 
 // planner cuts a carton into layers. What it makes depends on paths, sizes,
-// symlinks and options, and on nothing else.
+// symlinks, roles and options, and on nothing else.
 type planner struct {
 	opts    Options
 	types   mediaTypes
 	members []carton.Member
+	roles   roles
 	byPath  map[string]*carton.Member
 	extras  []extra
 }
 
-func newPlanner(members []carton.Member, opts Options) *planner {
-	p := &planner{opts: opts, types: families[opts.MediaTypes], members: members}
+func newPlanner(members []carton.Member, r roles, opts Options) *planner {
+	p := &planner{opts: opts, types: families[opts.MediaTypes], members: members, roles: r}
 	p.byPath = make(map[string]*carton.Member, len(members))
 	for i := range members {
 		p.byPath[members[i].Path] = &members[i]
@@ -54,7 +55,7 @@ func (p *planner) layers() ([]planned, error) {
 		}
 	}
 	most := p.opts.maxLayers()
-	c, ok := chooseCut(p.members, p.opts.BundleBelow, most, func(c cut) int { return len(p.cut(c)) + len(p.extras) })
+	c, ok := chooseCut(p.members, p.roles, p.opts.BundleBelow, most, func(c cut) int { return len(p.cut(c)) + len(p.extras) })
 	layers := p.cut(c)
 	for i := range p.extras {
 		e := &p.extras[i]
@@ -81,7 +82,7 @@ func (p *planner) cut(c cut) []planned {
 	}
 	for i := range p.members {
 		m := &p.members[i]
-		cat := categoryOf(m.Path)
+		cat := p.roles.of(m.Path)
 		layer := planned{name: m.Path, category: cat, format: formatRaw, members: []*carton.Member{m}}
 		target := p.final(m)
 		switch form := p.form(m.Path); {
@@ -109,7 +110,7 @@ func (p *planner) cut(c cut) []planned {
 // carton.toml are raw wherever the family has a type for it.
 func (p *planner) form(member string) format {
 	always := member == carton.ManifestName || member == carton.InfoName
-	if p.types.canBeRaw(categoryOf(member)) && (always || p.opts.Layers == FormRaw) {
+	if p.types.canBeRaw(p.roles.of(member)) && (always || p.opts.Layers == FormRaw) {
 		return formatRaw
 	}
 	return formatTar

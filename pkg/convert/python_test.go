@@ -27,6 +27,8 @@ func TestAnotherImplementationMakesTheSame(t *testing.T) {
 	for name, src := range map[string]carton.Source{
 		"every kind of member":   cartontest.New(files, symlinks),
 		"bundles of small files": pythonCarton(2000),
+		"categories by role":     rolesCarton(rolesTable),
+		"categories of others":   rolesCarton("categories = [1]\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := ToOCI(t.Context(), src, Options{})

@@ -52,7 +52,8 @@ type PlannedLayer struct {
 }
 
 // Plan returns the layers that [ToOCI] would make of a carton, in their order,
-// without reading any content but the sizes that ToOCI too has to learn.
+// without reading any content but carton.toml and the sizes that ToOCI too has to
+// learn.
 func Plan(ctx context.Context, src carton.Source, opts Options) ([]PlannedLayer, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -62,12 +63,12 @@ func Plan(ctx context.Context, src carton.Source, opts Options) ([]PlannedLayer,
 	if err != nil {
 		return nil, err
 	}
-	p := newPlanner(members, opts)
+	info, err := readInfo(ctx, src, opts.AllowInvalidInfo)
+	if err != nil {
+		return nil, err
+	}
+	p := newPlanner(members, rolesOf(info), opts)
 	if opts.Readme {
-		info, err := readInfo(ctx, src, opts.AllowInvalidInfo)
-		if err != nil {
-			return nil, err
-		}
 		if p.extras, err = findExtras(src, info, members); err != nil {
 			return nil, err
 		}

@@ -58,7 +58,9 @@ def by_name(path):
     return "weight", False
 
 
-def category(path):
+def category(path, roles):
+    if path in roles:
+        return roles[path]
     if path in ("MANIFEST", "carton.toml"):
         return "weight.config"
     if path.startswith("model/"):
@@ -66,7 +68,15 @@ def category(path):
     return "dataset" if path.startswith("tensor_data/") else "doc"
 
 
-def is_weight(path, size):
+def roles_of(files):
+    table = tomllib.loads(files["carton.toml"].decode()).get("categories")
+    items = table.items() if isinstance(table, dict) else ()
+    return {p: c for p, c in items if p.startswith("model/") and c in CATEGORIES}
+
+
+def is_weight(path, size, roles):
+    if path in roles:
+        return roles[path] == "weight"
     found, named = by_name(path)
     return path.startswith("model/") and found == "weight" and (named or size >= 16 << 20)
 
@@ -149,8 +159,8 @@ def details(files):
 
 
 class Artifact:
-    def __init__(self):
-        self.layers, self.diff_ids = [], []
+    def __init__(self, roles):
+        self.roles, self.layers, self.diff_ids = roles, [], []
 
     def add(self, media, name, data, more):
         keys = ("org.cnai.model.filepath", "org.cncf.model.filepath", "org.opencontainers.image.title")
@@ -164,7 +174,7 @@ class Artifact:
         more = {"org.cnai.model.file.metadata+json": compact(meta)}
         if target:
             more["run.carton.symlink"] = target
-        self.add(category(path) + ".v1.raw", path, data, more)
+        self.add(category(path, self.roles) + ".v1.raw", path, data, more)
 
 
 def members(name):
@@ -188,8 +198,8 @@ def final(path, links):
     return path
 
 
-def line_of(files):
-    others = [len(d) for p, d in files.items() if d and p != "carton.toml" and not is_weight(p, len(d))]
+def line_of(files, roles):
+    others = [len(d) for p, d in files.items() if d and p != "carton.toml" and not is_weight(p, len(d), roles)]
     for line in (0, 4 << 10, 64 << 10, 1 << 20, 16 << 20):
         if sum(n >= line for n in others) <= 64:
             return line
@@ -207,13 +217,14 @@ def listed(paths, files, lines):
 
 def artifact(name):
     manifest, files, links, lines = members(name)
-    line = line_of(files)
-    alone = {p for p, d in files.items() if d and (p == "carton.toml" or is_weight(p, len(d)) or len(d) >= line)}
-    a = Artifact()
+    roles = roles_of(files)
+    line = line_of(files, roles)
+    alone = {p for p, d in files.items() if d and (p == "carton.toml" or is_weight(p, len(d), roles) or len(d) >= line)}
+    a = Artifact(roles)
     a.raw("MANIFEST", manifest)
     a.raw("carton.toml", files["carton.toml"])
     for c in CATEGORIES:
-        own = sorted((p for p in files.keys() | links.keys() if category(p) == c and final(p, links) not in alone), key=str.encode)
+        own = sorted((p for p in files.keys() | links.keys() if category(p, roles) == c and final(p, links) not in alone), key=str.encode)
         bundles, size = [], 0
         for path in (p for p in own if p in files):
             if not bundles or size + len(files[path]) > 64 << 20:
