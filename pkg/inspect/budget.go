@@ -23,8 +23,9 @@ const (
 )
 
 // MaxListedBytes is about how much memory the tensors may take that [Tensors]
-// lists and [Diff] compares, those of all members together.
-const MaxListedBytes = 64 << 20
+// lists, or in which [Diff] finds a difference, those of all members together: no
+// less than those of any one safetensors file that can be read.
+const MaxListedBytes = 80 << 20
 
 // share is the part of the memory for headers that one visit of [scan] has.
 //

@@ -119,15 +119,18 @@ dtype = "float32"
 shape = [1, "n"]
 [[self_test]]
 inputs = { x = "@tensor_data/x" }
+[categories]
+"model/a.py" = "weight"
 `
 
 func TestDiffOfFields(t *testing.T) {
 	a := cartontest.New(map[string][]byte{carton.InfoName: []byte(someInfo)}, nil)
 	b := cartontest.New(map[string][]byte{carton.InfoName: []byte(strings.NewReplacer(
 		`"a"`, `"b"`, "license = \"MIT\"\n", "", "\nn = 1", "\nn = 2", `"float32"`, `"int8"`, `[1, "n"]`, `"*"`,
-		`"@tensor_data/x"`, `"@tensor_data/y"`, "[runner]", "[runner]\nrunner_compat_version = 3",
+		`"@tensor_data/x"`, `"@tensor_data/y"`, "[runner]", "[runner]\nrunner_compat_version = 3", `"weight"`, `"code"`,
 	).Replace(someInfo))}, nil)
-	want := `input.x.dtype: "float32" > "int8"
+	want := `categories.model/a.py: "weight" > "code"
+input.x.dtype: "float32" > "int8"
 input.x.shape: [1, "n"] > "*"
 license: "MIT" > ` + `
 model_name: "a" > "b"

@@ -72,6 +72,9 @@ func fieldsOf(info *carton.Info) map[string]string {
 		}
 		f.set("runner.opts."+name, fmt.Sprint(v))
 	}
+	for member, name := range info.Categories {
+		f.text("categories."+carton.QuotePath(member), name)
+	}
 	f.specs("input", info.Inputs)
 	f.specs("output", info.Outputs)
 	for i, t := range info.SelfTests {
