@@ -17,6 +17,6 @@
 // annotation run.carton.mapping. What mapping 1 produces never changes, and
 // [Open] refuses a number that it does not know. docs/mapping.md describes it
 // for other implementations; its tables are those in category.go (member to
-// layer, file name to category), annotations.go (carton.toml to annotations and
+// layer), internal/byname (file name to category), annotations.go (carton.toml to annotations and
 // config), mediatype.go, image.go and [inspect.Formats], and a test compares them.
 package convert

@@ -27,6 +27,9 @@
 // ([*MissingError]). What looks wrong but can be packed is a warning; Strict
 // refuses it. What is broken is refused; Force packs it.
 //
+// Files of a tree in the Plums Model Format are called what they are in it, in the
+// table [categories] of carton.toml, where their names say something else.
+//
 // A carton.toml that is given is kept byte for byte: the file that Options name,
 // or that of a folder which is laid out as a carton already.
 package pack

@@ -58,6 +58,7 @@ func (p *packer) info(tests []writtenTest) ([]byte, error) {
 	}
 	if p.pmf != nil {
 		w.pmf(p.pmf)
+		w.categories(p.roles())
 	}
 	if w.bad != "" {
 		return nil, optionsf("got the text %s, want UTF-8", carton.QuotePath(w.bad))

@@ -79,6 +79,10 @@ training_status = "running"
 latest_epoch = 4
 latest_checkpoint = "best"
 configuration = "config.py"
+
+[categories]
+"model/config.py" = "weight.config"
+"model/shared/best" = "weight"
 `
 	if diff := cmp.Diff(want, read(t, c, carton.InfoName)); diff != "" {
 		t.Error(diff)
@@ -143,5 +147,57 @@ func TestOtherMetadataIsNoPlumsTree(t *testing.T) {
 	c = open(t, pack.Options{Runner: "noop", Name: "x"}, tree(t, plums("running")))
 	if c.PMF == nil {
 		t.Error("want a tree")
+	}
+}
+
+// What files are in a tree is said where their names don't, and nowhere else.
+func TestFilesOfATreeAreCalledByTheirRoles(t *testing.T) {
+	files := plums("running")
+	rename := func(old, name string) {
+		files[name] = files[old]
+		delete(files, old)
+		files["metadata.yaml"] = strings.ReplaceAll(files["metadata.yaml"], "path: "+old+",", "path: "+name+",")
+	}
+	rename("data/checkpoints/1.h5", "data/checkpoints/1.json")
+	rename("data/checkpoints/best.h5", "data/checkpoints/best.py")
+	files["helper.py"] = "a script\n"
+	c := open(t, noop, tree(t, files))
+	want := map[string]string{
+		"model/config.py": "weight.config", "model/data/checkpoints/1.json": "weight",
+		"model/data/checkpoints/best.py": "weight", "model/shared/best": "weight", // the symlink, and what it ends at
+	}
+	if diff := cmp.Diff(want, c.Info.Categories); diff != "" {
+		t.Error(diff)
+	}
+	if again := open(t, noop, tree(t, files)); read(t, c, carton.InfoName) != read(t, again, carton.InfoName) {
+		t.Error("the same tree gives another carton.toml")
+	}
+	files = plums("running")
+	rename("config.py", "config.yaml")
+	rename("shared/best", "shared/best.h5")
+	files["data/checkpoints/best.h5"] = "-> ../../shared/best.h5"
+	c = open(t, noop, tree(t, files))
+	if c.Info.Categories != nil || strings.Contains(read(t, c, carton.InfoName), "categories") {
+		t.Errorf("got %v for names that say it all", c.Info.Categories)
+	}
+}
+
+// A tree inside of a tree has its own.
+func TestRolesInANestedTree(t *testing.T) {
+	inner := plums("finished")
+	for _, name := range []string{"data/checkpoints/1.h5", "data/checkpoints/best.h5", "shared/best", "data/initialisation/"} {
+		delete(inner, name)
+	}
+	inner["metadata.yaml"] = strings.NewReplacer("end_time: null", "end_time: 2.0", "end_epoch: null", "end_epoch: 4").Replace(inner["metadata.yaml"])
+	files := plums("running")
+	delete(files, "data/initialisation/")
+	for name, content := range inner {
+		files["data/initialisation/"+name] = content
+	}
+	files["metadata.yaml"] = strings.Replace(files["metadata.yaml"], "initialisation: null",
+		"initialisation: {pmf: {name: ships, id: 3d6acb1fce44, path: data/initialisation/, checkpoint: best}}", 1)
+	c := open(t, noop, tree(t, files))
+	if got := c.Info.Categories["model/data/initialisation/config.py"]; got != "weight.config" {
+		t.Errorf("got %q for the configuration of the nested tree in %v", got, c.Info.Categories)
 	}
 }

@@ -1,0 +1,72 @@
+package pack
+
+import (
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/carton-oci/carton-oci/internal/byname"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/pmf"
+)
+
+// categories writes what files of a tree are, by their role in it, where their
+// names say something else: checkpoints and the file that a training began with
+// are weights, configuration and build parameters are configuration. Who makes an
+// artifact of the carton goes by it (docs/mapping.md).
+func (w *infoWriter) categories(roles map[string]byname.Category) {
+	if len(roles) == 0 {
+		return
+	}
+	w.table("[categories]")
+	for _, member := range slices.Sorted(maps.Keys(roles)) {
+		w.line(w.key(member), w.quote(string(roles[member])))
+	}
+}
+
+// roles returns the categories of members whose names do not tell them. A weight
+// that no rule names is among them: how large it must be to be taken for one would
+// depend on the rules.
+func (p *packer) roles() map[string]byname.Category {
+	roles := map[string]byname.Category{}
+	p.rolesIn(p.pmf, modelFolder, roles)
+	for member, role := range roles {
+		if c, named := byname.Of(path.Base(member)); c == role && named {
+			delete(roles, member)
+		}
+	}
+	return roles
+}
+
+// rolesIn adds what a tree says of the files below folder, and the tree that it
+// holds. What a symlink ends at has the symlink's role, unless it has its own. A
+// file with two roles is a weight.
+func (p *packer) rolesIn(m *pmf.Model, folder string, roles map[string]byname.Category) {
+	if m == nil {
+		return
+	}
+	p.rolesIn(m.Nested, folder+pmf.InitialisationFolder+"/", roles)
+	weights := slices.Clone(m.Initialisation)
+	for _, c := range m.Checkpoints {
+		weights = append(weights, c.File)
+	}
+	own := map[string]byname.Category{}
+	for _, name := range []string{m.Configuration, m.BuildParameters} {
+		own[folder+name] = byname.Config
+	}
+	for _, f := range weights {
+		own[folder+f.Path] = byname.Weight
+	}
+	targets := map[string]byname.Category{}
+	for _, member := range slices.Sorted(maps.Keys(own)) {
+		f := p.find(member)
+		if f == nil { // no path, or none of this tree's
+			delete(own, member)
+			continue
+		}
+		if end := p.final(f).path; targets[end] != byname.Weight {
+			targets[end] = own[member]
+		}
+	}
+	maps.Copy(roles, targets)
+	maps.Copy(roles, own)
+}
