@@ -55,7 +55,27 @@ e2e: ## the built binary against real servers
 # Debian: apt-get install runc.
 .PHONY: e2e-cri
 e2e-cri: ## pods on a real containerd, with models as volumes (root; needs runc)
-	$(GOTEST) -C e2e/kubernetes -count=1 -timeout=30m -v ./cri
+	$(GOTEST) -C e2e/kubernetes -count=1 -timeout=30m ./cri
+
+# What is hostile, or fails, all of it: every case of docs/cases.txt, every n-th
+# system call for every n, and many more transfers than make test tries. Its figures
+# are those of docs/reliability.md. Debian: apt-get install strace.
+CHAOS_TRIALS ?= 500
+CHAOS_SEED   ?= 1
+CHAOS_E2E     = EverySystemCall|Vectors|Bombs|Secrets|FileSizeLimit|FewFiles|NoOtherPlace|FolderThatMayNot|StandardOutput|Network|Killed
+
+.PHONY: chaos
+chaos: ## hostile cases, faults and kills, all of them (root and strace for all; some ten minutes)
+	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; failed=0; \
+	export CARTON_OCI_SWEEP=1 CARTON_OCI_TRIALS=$(CHAOS_TRIALS) CARTON_OCI_SEED=$(CHAOS_SEED); \
+	for where in "./..." "-C e2e -timeout=60m -run=$(CHAOS_E2E) ."; do \
+		set -- $$where; dir=; if [ "$$1" = -C ]; then dir="-C e2e"; shift 2; fi; \
+		{ $(GOTEST) $$dir -count=1 "$$@" && echo chaos-ok; } 2>&1 | tee -a "$$log" | grep -v '^chaos-ok$$'; \
+	done; \
+	failed=$$((2 - $$(grep -c '^chaos-ok$$' "$$log"))); \
+	awk -v failed=$$failed '/^(hostile cases|CHECKED):/ { for (i = 2; i <= NF; i++) { \
+		if ($$i ~ /^passed/) passed += $$(i - 1); if ($$i ~ /^failed/) failed += $$(i - 1) } } \
+		END { printf "%d passed, %d failed\n", passed, failed; exit failed > 0 }' "$$log"
 
 .PHONY: lint
 lint: ## gofumpt, golangci-lint (import arrows too), staticcheck

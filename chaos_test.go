@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 )
@@ -60,8 +61,8 @@ func TestTransfersWithFaultsAtRandom(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), c.trial)
 		complete, clean, faults = complete+c.complete, clean+c.clean, faults+c.faults
 	}
-	fmt.Printf("%s: %d transfers with %d faults: %d complete and byte-identical, %d refused and nothing left under the final name; all complete when repeated\n",
-		t.Name(), trials, faults, complete, clean)
+	testenv.Checked(t, trials, "%d transfers with %d faults, %d of them complete and byte-identical, %d ended by an error with nothing under the final name, and complete when repeated",
+		trials, faults, complete, clean)
 	if complete == 0 {
 		t.Error("no transfer came to its end: the faults are too many to check anything")
 	}

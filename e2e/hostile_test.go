@@ -179,5 +179,5 @@ func TestVectorsThroughTheCommand(t *testing.T) {
 	if most > bombMost {
 		t.Errorf("got a peak memory of %d MiB, want at most %d", most>>20, bombMost>>20)
 	}
-	fmt.Printf("%s: %d refused, %d read, 0 escapes, peak memory %d MiB\n", t.Name(), refused, read, most>>20)
+	testenv.Checked(t, refused+read, "%d commands refused a carton, %d read one, no escape, peak memory %d MiB", refused, read, most>>20)
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 )
 
 // The promise: no secret reaches a host it was not meant for, and none is in an
@@ -198,7 +199,7 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 			}
 		})
 	}
-	fmt.Printf("%s: %d commands, %d requests at hosts that have no business with a secret, %d secrets there or in any output\n", t.Name(), runs, heard, leaks)
+	testenv.Checked(t, runs, "%d requests at hosts that have no business with a secret, %d secrets there or in any output", heard, leaks)
 }
 
 func pullOf(reg *registrytest.Registry, _ *recorder) []string {

@@ -29,7 +29,7 @@ type results struct {
 }
 
 // filter reads the output of go test -json and prints to w what go test prints
-// without it, skipped tests, and lines that begin with "NOT CHECKED:". It
+// without it, skipped tests, and lines that begin with "NOT CHECKED:" or "CHECKED:". It
 // returns how the tests came out.
 func filter(w io.Writer, r io.Reader) (*results, error) {
 	res := &results{
@@ -77,6 +77,8 @@ func (r *results) take(e event) {
 func (r *results) output(e event) {
 	// The line may follow something that did not end its own.
 	if i := strings.Index(e.Output, "NOT CHECKED:"); i >= 0 {
+		fmt.Fprintln(r.w, strings.TrimRight(e.Output[i:], "\n"))
+	} else if i := strings.Index(e.Output, "CHECKED:"); i >= 0 {
 		fmt.Fprintln(r.w, strings.TrimRight(e.Output[i:], "\n"))
 	}
 	if strings.HasPrefix(e.Output, "=== ") {

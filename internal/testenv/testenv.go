@@ -48,6 +48,16 @@ func NotChecked(t testing.TB, format string, args ...any) {
 	t.Skip(why)
 }
 
+// Checked says on standard error how many things a test tried that all went well,
+// for tests that are about how many: internal/gotest prints it, and make chaos adds
+// them up. It says nothing where the test has failed.
+func Checked(t testing.TB, passed int, format string, args ...any) {
+	t.Helper()
+	if !t.Failed() {
+		fmt.Fprintf(os.Stderr, "CHECKED: %s: %s: %d passed\n", t.Name(), fmt.Sprintf(format, args...), passed)
+	}
+}
+
 // Root returns the repository's root.
 func Root() string {
 	_, file, _, _ := runtime.Caller(0)
