@@ -9,6 +9,8 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
 )
 
 // memoryAim is how much memory, in bytes, the program asks the garbage collector
@@ -43,7 +45,7 @@ func run(args []string) int {
 	case err == nil:
 		return exitOK
 	case ctx.Err() != nil:
-		out.error(errInterrupted)
+		out.error(interrupted(err))
 		return exitInterrupted
 	}
 	if !errors.Is(err, errSilent) {
@@ -53,6 +55,16 @@ func run(args []string) int {
 }
 
 var errInterrupted = errors.New("interrupted")
+
+// interrupted returns what there is to say of a command that was: the hints of
+// err tell what of it can be gone on with.
+func interrupted(err error) error {
+	said := errInterrupted
+	for _, h := range hint.Of(err) {
+		said = hint.With(said, "%s", h)
+	}
+	return said
+}
 
 // withSignals returns a context that the first SIGINT or SIGTERM cancels, so
 // that what was begun is cleaned up. The second one ends the program at once.

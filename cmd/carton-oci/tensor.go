@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +47,9 @@ func (s *session) fetchTensor(c *cli.Context) error {
 		s.warnOf(notes)
 		return src.fail(adviseNoTensor(err, src.name))
 	}
-	verified, err := writeTensor(c.Context, src, t, form, file, place.Options{Replace: c.Bool("force")})
+	s.showProgress("tensors")
+	verified, err := s.writeTensor(c.Context, src, t, form, file, place.Options{Replace: c.Bool("force")})
+	s.stopProgress()
 	if err != nil {
 		return src.fail(err)
 	}
@@ -68,16 +70,17 @@ func adviseNoTensor(err error, name string) error {
 type tensorForm struct {
 	// check says why the file can't hold the tensor.
 	check func(t *inspect.Tensor) error
-	write func(w io.Writer, t *inspect.Tensor, elements io.Reader) error
+	// header writes what stands before the elements; they are the rest.
+	header func(w io.Writer, t *inspect.Tensor) error
 }
 
 // tensorFormOf chooses by the file's name.
 func tensorFormOf(file string) (tensorForm, error) {
 	switch strings.ToLower(filepath.Ext(file)) {
 	case ".npy":
-		return tensorForm{checkNpy, writeNpy}, nil
+		return tensorForm{checkNpy, npyHeader}, nil
 	case ".safetensors":
-		return tensorForm{checkSafetensors, writeSafetensors}, nil
+		return tensorForm{checkSafetensors, safetensorsHeader}, nil
 	}
 	return tensorForm{}, usagef("tensors", "--output: got %s, want a name that ends in .npy or .safetensors", quoted(file))
 }
@@ -93,13 +96,7 @@ func checkNpy(t *inspect.Tensor) error {
 	return err
 }
 
-func writeNpy(w io.Writer, t *inspect.Tensor, elements io.Reader) error {
-	if err := npy.WriteHeader(w, t.DType, t.Shape); err != nil {
-		return err
-	}
-	_, err := io.Copy(w, elements)
-	return err
-}
+func npyHeader(w io.Writer, t *inspect.Tensor) error { return npy.WriteHeader(w, t.DType, t.Shape) }
 
 func checkSafetensors(t *inspect.Tensor) error {
 	if safetensors.DType(t.DType).Bits() != 0 {
@@ -112,15 +109,14 @@ func checkSafetensors(t *inspect.Tensor) error {
 	return err
 }
 
-func writeSafetensors(w io.Writer, t *inspect.Tensor, elements io.Reader) error {
-	return safetensors.Write(w, nil, []safetensors.WriteTensor{{
+func safetensorsHeader(w io.Writer, t *inspect.Tensor) error {
+	return safetensors.WriteHeader(w, nil, []safetensors.WriteTensor{{
 		Name: t.Name, DType: safetensors.DType(t.DType), Shape: t.Shape,
-		Open: func() (io.Reader, error) { return elements, nil },
 	}})
 }
 
 // writeTensor puts the tensor's file in its place, whole or not at all.
-func writeTensor(
+func (s *session) writeTensor(
 	ctx context.Context, src *source, t *inspect.Tensor, form tensorForm, file string, opts place.Options,
 ) (verified bool, err error) {
 	if err := t.Readable(); err != nil {
@@ -134,35 +130,30 @@ func writeTensor(
 		return false, err
 	}
 	defer func() { err = errors.Join(err, out.Discard()) }()
-	r, verified, err := inspect.Open(ctx, src, t)
+	var header bytes.Buffer
+	if err := form.header(&header, t); err != nil {
+		return false, err
+	}
+	if _, err := out.WriteAt(header.Bytes(), 0); err != nil {
+		return false, err
+	}
+	verified, err = inspect.Fetch(ctx, src, t, behind{out, int64(header.Len())}, inspect.FetchOptions{
+		Concurrency: s.opts.Concurrency, Progress: s.opts.Progress,
+	})
 	if err != nil {
-		return false, err
-	}
-	buffered := bufio.NewWriterSize(io.NewOffsetWriter(out, 0), 1<<20)
-	err = form.write(buffered, t, &exactElements{r: r, left: t.Bytes})
-	if err := errors.Join(err, r.Close()); err != nil {
-		return false, err
-	}
-	if err := buffered.Flush(); err != nil {
 		return false, err
 	}
 	return verified, out.Commit()
 }
 
-// exactElements refuses a reader that gives more or fewer bytes than a tensor
-// has.
-type exactElements struct {
-	r    io.Reader
-	left int64
+// behind is the file from an offset on.
+type behind struct {
+	*place.File
+	off int64
 }
 
-func (e *exactElements) Read(p []byte) (int, error) {
-	n, err := e.r.Read(p)
-	if e.left -= int64(n); e.left < 0 || e.left > 0 && errors.Is(err, io.EOF) {
-		return n, io.ErrUnexpectedEOF
-	}
-	return n, err
-}
+func (b behind) ReadAt(p []byte, off int64) (int, error)  { return b.File.ReadAt(p, b.off+off) }
+func (b behind) WriteAt(p []byte, off int64) (int, error) { return b.File.WriteAt(p, b.off+off) }
 
 func (s *session) printFetched(src *source, t *inspect.Tensor, file string, verified bool) {
 	if s.json {

@@ -8,7 +8,8 @@
 // A part is content of a known size and sha256. [Run] returns nil when every
 // part had its hash, and calls Job.Done for each as that is known. Bytes on the
 // disk are believed when the sha256 of all of the part was right, and for no
-// other reason.
+// other reason. A part without one, the range of something larger, is brought
+// and never believed: its caller says so.
 //
 // Ranges. A part with Ranged set is read in closed ranges of at most
 // [RangeSize], less where there is little to share out, by as many workers as

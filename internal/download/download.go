@@ -39,7 +39,8 @@ type Part struct {
 	Name string
 	// Size is in bytes; -1 where it is not known: such a part is never Ranged.
 	Size int64
-	// SHA256 is the content's, in lower-case hex.
+	// SHA256 is the content's, in lower-case hex; "" where nobody knows it: such a
+	// part is done when all of it has arrived, and is not for a journal.
 	SHA256 string
 	// Offset is where the content begins in the file that Job.Create gives, which
 	// is relative to it: the journal tells layouts apart by it.

@@ -44,7 +44,7 @@ func Open(ctx context.Context, src carton.Source, t *Tensor) (r io.ReadCloser, v
 		return &exactly{ReadCloser: r, left: t.Bytes, member: t.Member}, true, nil
 	}
 	m := *t.at.member
-	if ranged(m) && (m.Size < 0 || m.Size-t.Bytes > wholeSlack) {
+	if t.byRange() {
 		if t.Bytes == 0 { // there is no range to ask for
 			return io.NopCloser(strings.NewReader("")), false, nil
 		}

@@ -33,9 +33,7 @@ type WriteTensor struct {
 // more or fewer bytes than its shape and type need is an error too, behind what
 // was written by then.
 func Write(w io.Writer, metadata map[string]string, tensors []WriteTensor) error {
-	sorted := slices.SortedStableFunc(slices.Values(tensors), func(a, b WriteTensor) int {
-		return cmp.Or(cmp.Compare(rank(b.DType), rank(a.DType)), cmp.Compare(a.Name, b.Name))
-	})
+	sorted := inOrder(tensors)
 	header, spans, err := marshalHeader(metadata, sorted)
 	if err != nil {
 		return err
@@ -49,6 +47,25 @@ func Write(w io.Writer, metadata map[string]string, tensors []WriteTensor) error
 		}
 	}
 	return nil
+}
+
+// WriteHeader writes what stands before the tensors in the file that [Write] makes
+// of them, for who puts their bytes behind it: where [ReadHeader] then says that
+// they are. It calls nobody's Open.
+func WriteHeader(w io.Writer, metadata map[string]string, tensors []WriteTensor) error {
+	header, _, err := marshalHeader(metadata, inOrder(tensors))
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(header)
+	return err
+}
+
+// inOrder sorts tensors as they are written.
+func inOrder(tensors []WriteTensor) []WriteTensor {
+	return slices.SortedStableFunc(slices.Values(tensors), func(a, b WriteTensor) int {
+		return cmp.Or(cmp.Compare(rank(b.DType), rank(a.DType)), cmp.Compare(a.Name, b.Name))
+	})
 }
 
 // order is that of the reference implementation's enum of types, in which later

@@ -264,3 +264,21 @@ func FuzzWrite(f *testing.F) {
 		}
 	})
 }
+
+// The header alone is what Write begins with.
+func TestWriteHeader(t *testing.T) {
+	tensors := []safetensors.WriteTensor{tensorOf("b", safetensors.U8, "abc", 3), tensorOf("a", safetensors.U8, "de", 2)}
+	var whole, head bytes.Buffer
+	if err := safetensors.Write(&whole, map[string]string{"k": "v"}, tensors); err != nil {
+		t.Fatal(err)
+	}
+	if err := safetensors.WriteHeader(&head, map[string]string{"k": "v"}, tensors); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := head.String()+"deabc", whole.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if err := safetensors.WriteHeader(&head, nil, []safetensors.WriteTensor{{Name: "a", DType: "none"}}); err == nil {
+		t.Error("an unknown type: got no error")
+	}
+}
