@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci"
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -64,5 +65,16 @@ func TestExitCodes(t *testing.T) {
 		if got := exitCode(err); got != test.want {
 			t.Errorf("%v: got %d, want %d", test.err, got, test.want)
 		}
+	}
+}
+
+// Who interrupts a transfer is told that it can be gone on with.
+func TestInterruptedKeepsHints(t *testing.T) {
+	err := interrupted(hint.With(fmt.Errorf("pull: %w", context.Canceled), "run it again to go on"))
+	if got, want := err.Error(), "interrupted"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := hint.Of(err); len(got) != 1 || got[0] != "run it again to go on" {
+		t.Errorf("got the hints %q", got)
 	}
 }
