@@ -43,6 +43,12 @@ func lookIntoPT2(ctx context.Context, src carton.Source, f file, opts Options) (
 	}
 	c := content{read: true, findings: archive.Findings}
 	member := &f.Member
+	n := 0
+	for i := range archive.Models {
+		m := &archive.Models[i]
+		n += len(m.Weights) + len(m.Constants)
+	}
+	c.tensors = make([]Tensor, 0, n)
 	for i := range archive.Models {
 		m := &archive.Models[i]
 		before := len(c.tensors)

@@ -5,9 +5,9 @@ import "errors"
 // Limits on what is read.
 const (
 	// MaxEntries is the most entries that an archive may have.
-	MaxEntries = 200_000
+	MaxEntries = 120_000
 	// MaxDirectoryBytes is the largest central directory.
-	MaxDirectoryBytes = 32 << 20
+	MaxDirectoryBytes = 24 << 20
 	// MaxTensors is the most tensors that all models may have together, several
 	// times what the largest models have.
 	MaxTensors = 200_000
