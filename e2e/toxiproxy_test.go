@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
-	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/Shopify/toxiproxy/v2"
@@ -19,51 +17,40 @@ import (
 type toxic struct {
 	Name       string           `json:"name"`
 	Type       string           `json:"type"`
-	Stream     string           `json:"stream"` // upstream, downstream
+	Stream     string           `json:"stream"`   // upstream, downstream
+	Toxicity   float64          `json:"toxicity"` // how likely it strikes a connection
 	Attributes map[string]int64 `json:"attributes"`
 }
 
 // both returns the toxic for each direction.
 func both(kind string, attributes map[string]int64) []toxic {
 	return []toxic{
-		{kind + "_up", kind, "upstream", attributes},
-		{kind + "_down", kind, "downstream", attributes},
+		{kind + "_up", kind, "upstream", 1, attributes},
+		{kind + "_down", kind, "downstream", 1, attributes},
 	}
 }
 
-// badNetwork lies between a client and a server.
-type badNetwork struct{ proxy *toxiproxy.Proxy }
-
-func newBadNetwork(t *testing.T, host string, toxics ...toxic) *badNetwork {
+// badNetwork lies before a host, and returns the address to reach it by. All that
+// is wrong with it is there from the beginning: toxiproxy 2.5.0 may hang where a
+// toxic is added or removed while connections are open.
+func badNetwork(t *testing.T, host string, toxics ...toxic) string {
 	t.Helper()
 	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	n := &badNetwork{toxiproxy.NewProxy(api, t.Name(), "127.0.0.1:0", host)}
-	if err := n.proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(n.proxy.Stop)
+	proxy := toxiproxy.NewProxy(api, t.Name(), "127.0.0.1:0", host)
 	for _, x := range toxics {
-		n.add(t, x)
+		text, err := json.Marshal(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := proxy.Toxics.AddToxicJson(bytes.NewReader(text)); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
 	}
-	return n
-}
-
-func (n *badNetwork) add(t *testing.T, x toxic) {
-	t.Helper()
-	text, err := json.Marshal(x)
-	if err != nil {
+	if err := proxy.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.proxy.Toxics.AddToxicJson(strings.NewReader(string(text))); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-}
-
-func (n *badNetwork) remove(t *testing.T, x toxic) {
-	t.Helper()
-	if err := n.proxy.Toxics.RemoveToxic(context.Background(), x.Name); err != nil {
-		t.Fatalf("%s: %v", x.Name, err)
-	}
+	t.Cleanup(proxy.Stop)
+	return proxy.Listen
 }
 
 func TestBadNetwork(t *testing.T) {
@@ -73,6 +60,10 @@ func TestBadNetwork(t *testing.T) {
 		"bandwidth": both("bandwidth", map[string]int64{"rate": 16 << 10}), // KB/s
 		// Every connection is closed after 3 MiB, less than any weight has.
 		"limit data": both("limit_data", map[string]int64{"bytes": 3 << 20}),
+		// The same, with a reset: where there is a reset_peer, however unlikely to
+		// strike, every connection ends with one.
+		"reset": append(both("limit_data", map[string]int64{"bytes": 1 << 20}),
+			toxic{Name: "reset", Type: "reset_peer", Stream: "downstream", Toxicity: 0}),
 		"slow close": both("slow_close", map[string]int64{"delay": 100}),
 		"slicer":     both("slicer", map[string]int64{"average_size": 1400, "size_variation": 600, "delay": 1}),
 	}
@@ -83,105 +74,12 @@ func TestBadNetwork(t *testing.T) {
 			u := newUser(t)
 			m.write(t, u.path("m.carton"))
 			s := testregistry.Start(t, testregistry.Options{})
-			ref := newBadNetwork(t, s.Host, toxics...).proxy.Listen + "/org/m:1"
+			ref := badNetwork(t, s.Host, toxics...) + "/org/m:1"
 			u.must(t, "push", "m.carton", ref)
 			u.must(t, "verify", s.Host+"/org/m:1")
 			u.pull(t, ref, "-o", "back.carton")
 			back := readZip(t, u.path("back.carton"))
 			same(t, &back.model, m)
 		})
-	}
-}
-
-// What strikes in the middle of a transfer is set off by bytes: a trap holds
-// everything there, and lets it go when the network has become bad.
-func TestNetworkBreaksInTheMiddle(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		toxics []toxic
-		points []int64 // bytes of blobs that have passed
-		flags  []string
-	}{
-		"reset": {
-			toxics: both("reset_peer", map[string]int64{"timeout": 0}),
-			points: []int64{1 << 20, 3 << 20, 6 << 20, 9 << 20, 12 << 20, 15 << 20},
-		},
-		// Every byte is swallowed from here on, and no connection ends by itself.
-		"stall": {
-			toxics: both("timeout", map[string]int64{"timeout": 0}),
-			points: []int64{5 << 20},
-			flags:  []string{"--stall-timeout", "1s"},
-		},
-	}
-	m := weighty()
-	for name, tt := range tests {
-		for _, direction := range []string{"push", "pull"} {
-			t.Run(name+" "+direction, func(t *testing.T) {
-				t.Parallel()
-				u := newUser(t)
-				m.write(t, u.path("m.carton"))
-				s := testregistry.Start(t, testregistry.Options{})
-				clean := s.Host + "/org/m:1"
-				if direction == "pull" {
-					u.must(t, "push", "m.carton", clean)
-				}
-				traps := newTraps(direction == "push", tt.points)
-				front := s.Front(t, traps.middleware)
-				n := newBadNetwork(t, front.Host)
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					n.strike(t, front, traps, tt.toxics)
-				}()
-				ref := n.proxy.Listen + "/org/m:1"
-				args := append([]string{"push", "m.carton", ref}, tt.flags...)
-				if direction == "pull" {
-					args = append([]string{"pull", ref, "-o", "back.carton"}, tt.flags...)
-				}
-				u.must(t, args...)
-				<-done
-				if direction == "push" {
-					u.must(t, "pull", clean, "-o", "back.carton")
-				}
-				back := readZip(t, u.path("back.carton"))
-				same(t, &back.model, m)
-			})
-		}
-	}
-}
-
-// traps spring one after the other.
-type traps []*trap
-
-func newTraps(upload bool, points []int64) traps {
-	var ts traps
-	for _, at := range points {
-		ts = append(ts, newTrap(upload, at))
-	}
-	return ts
-}
-
-func (ts traps) middleware(next http.Handler) http.Handler {
-	for _, t := range ts {
-		next = t.middleware(next)
-	}
-	return next
-}
-
-// strike makes the network bad whenever a trap springs, until the client has
-// come with a new connection.
-func (n *badNetwork) strike(t *testing.T, front *testregistry.Front, ts traps, toxics []toxic) {
-	for i, trap := range ts {
-		<-trap.sprung
-		before := front.Connections()
-		for _, x := range toxics {
-			n.add(t, x)
-		}
-		close(trap.ended)
-		front.AwaitConnections(before + 1)
-		for _, x := range toxics {
-			n.remove(t, x)
-		}
-		t.Logf("strike %d, at %d bytes: %d connections before", i+1, trap.at, before)
 	}
 }

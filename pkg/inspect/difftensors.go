@@ -92,7 +92,7 @@ func compareTensors(a, b []Tensor) []TensorChange {
 	inA, inB := byName(a), byName(b)
 	var changes []TensorChange
 	for i, j := 0, 0; i < len(inA) || j < len(inB); {
-		order := 0
+		var order int
 		switch {
 		case i == len(inA):
 			order = 1

@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"sync"
 	"testing"
 )
 
@@ -15,36 +14,6 @@ type Front struct {
 	Host string
 	// Traffic is what passed here.
 	Traffic *Traffic
-
-	mu          sync.Mutex
-	more        *sync.Cond
-	connections int
-}
-
-// Connections returns how many connections there were so far.
-func (f *Front) Connections() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.connections
-}
-
-// AwaitConnections waits until there were so many.
-func (f *Front) AwaitConnections(n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for f.connections < n {
-		f.more.Wait()
-	}
-}
-
-func (f *Front) connected(_ net.Conn, state http.ConnState) {
-	if state != http.StateNew {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.connections++
-	f.more.Broadcast()
 }
 
 // frontBuffer is how many bytes the system may take from a handler that no
@@ -57,7 +26,6 @@ const frontBuffer = 64 << 10
 func (s *Server) Front(t testing.TB, middleware func(http.Handler) http.Handler) *Front {
 	t.Helper()
 	f := &Front{Traffic: &Traffic{}}
-	f.more = sync.NewCond(&f.mu)
 	next := s.registry
 	if middleware != nil {
 		next = middleware(next)
@@ -65,7 +33,6 @@ func (s *Server) Front(t testing.TB, middleware func(http.Handler) http.Handler)
 	server := httptest.NewUnstartedServer(f.Traffic.count(drain(next)))
 	server.Listener = shallow{server.Listener}
 	server.Config.ErrorLog = quiet()
-	server.Config.ConnState = f.connected
 	server.Start()
 	f.Host = server.Listener.Addr().String()
 	t.Cleanup(func() {
