@@ -68,3 +68,20 @@ func TestLinkRedirectLimitIsTheOneThatIsKept(t *testing.T) {
 		t.Errorf("got %d, want %d", carton.MaxLinkRedirects, httprange.MaxRedirects)
 	}
 }
+
+// Some servers of cartons name another place to fetch from in a header. It is no
+// redirect: nobody has judged it, and nobody asks there.
+func TestLinkHeaderThatNamesAnotherPlace(t *testing.T) {
+	other := newHost(t, serveContent([]byte("content")))
+	first := newHost(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Carton-Dl-Url", other.URL+"/elsewhere")
+		serveContent([]byte("content"))(w, r)
+	})
+	f := fetcher(carton.LinkOptions{AllowHosts: []string{first.name(), other.name()}}, first, other)
+	if got, err := fetch(t.Context(), f, first.URL+"/x", 0, -1); err != nil || string(got) != "content" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if n := other.requests.Load(); n != 0 {
+		t.Errorf("the place that a header names got %d requests", n)
+	}
+}
