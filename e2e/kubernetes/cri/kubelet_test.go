@@ -24,6 +24,8 @@ type kubelet struct {
 	runtime runtimev1.RuntimeServiceClient
 	images  runtimev1.ImageServiceClient
 	logs    string
+	// secrets are what the namespace's pull secrets hold, by registry.
+	secrets map[string]*runtimev1.AuthConfig
 }
 
 func startKubelet(t *testing.T, n *node) *kubelet {
@@ -33,7 +35,7 @@ func startKubelet(t *testing.T, n *node) *kubelet {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	k := &kubelet{runtimev1.NewRuntimeServiceClient(conn), runtimev1.NewImageServiceClient(conn), t.TempDir()}
+	k := &kubelet{runtimev1.NewRuntimeServiceClient(conn), runtimev1.NewImageServiceClient(conn), t.TempDir(), nil}
 	k.probe(t)
 	return k
 }
@@ -109,7 +111,7 @@ func (k *kubelet) remove(t *testing.T, id string) {
 // what the runtime calls the latter, by the name of the volume.
 func (k *kubelet) volumes(ctx context.Context, pod corev1.PodSpec) (map[string]string, error) {
 	for _, c := range append(append([]corev1.Container(nil), pod.InitContainers...), pod.Containers...) {
-		if _, err := k.pull(ctx, c.Image); err != nil {
+		if _, err := k.pull(ctx, pod, c.Image); err != nil {
 			return nil, err
 		}
 	}
@@ -118,7 +120,7 @@ func (k *kubelet) volumes(ctx context.Context, pod corev1.PodSpec) (map[string]s
 		if v.Image == nil {
 			return nil, fmt.Errorf("volume %s is no image: only those are played here", v.Name)
 		}
-		id, err := k.pull(ctx, v.Image.Reference)
+		id, err := k.pull(ctx, pod, v.Image.Reference)
 		if err != nil {
 			return nil, err
 		}
@@ -127,8 +129,15 @@ func (k *kubelet) volumes(ctx context.Context, pod corev1.PodSpec) (map[string]s
 	return volumes, nil
 }
 
-func (k *kubelet) pull(ctx context.Context, ref string) (string, error) {
-	pulled, err := k.images.PullImage(ctx, &runtimev1.PullImageRequest{Image: &runtimev1.ImageSpec{Image: ref}})
+// pull pulls an image, with what the pod's secrets say of its registry, if it
+// names any.
+func (k *kubelet) pull(ctx context.Context, pod corev1.PodSpec, ref string) (string, error) {
+	request := &runtimev1.PullImageRequest{Image: &runtimev1.ImageSpec{Image: ref}}
+	if len(pod.ImagePullSecrets) > 0 {
+		registry, _, _ := strings.Cut(ref, "/")
+		request.Auth = k.secrets[registry]
+	}
+	pulled, err := k.images.PullImage(ctx, request)
 	if err != nil {
 		return "", err
 	}

@@ -19,6 +19,14 @@ import (
 const (
 	exampleRegistry = "registry.example.com"
 	dockerRegistry  = "docker.io"
+	// privateRegistry wants a password; no example names it.
+	privateRegistry = "private.example.com"
+)
+
+// Who may read the private registry.
+const (
+	user     = "ada"
+	password = "lovelace"
 )
 
 // The images of the tests.
@@ -29,10 +37,11 @@ const (
 	pythonImage = dockerRegistry + "/library/python:3.13-slim"
 )
 
-// node is a machine of a cluster: a containerd, and the registry that it pulls
+// node is a machine of a cluster: a containerd, and the registries that it pulls
 // from.
 type node struct {
 	registry   *testregistry.Server
+	private    *testregistry.Server // wants a password
 	containerd *containerd.Server
 	carton     string // the command, as a user on the machine has it
 	home       string
@@ -43,6 +52,7 @@ func startNode(t *testing.T) *node {
 	t.Helper()
 	testenv.Program(t, "runc")
 	n := &node{registry: testregistry.Start(t, testregistry.Options{}), home: t.TempDir()}
+	n.private = testregistry.Start(t, testregistry.Options{Auth: testregistry.Htpasswd, Users: map[string]string{user: password}})
 	programs := t.TempDir()
 	n.carton = build(t, programs, "carton-oci", testenv.Root(), "./cmd/carton-oci")
 	here := filepath.Join(testenv.Root(), "e2e", "kubernetes")
@@ -96,12 +106,12 @@ func build(t *testing.T, dir, name, from, path string) string {
 func (n *node) config(t *testing.T) func(*containerd.Server) string {
 	return func(s *containerd.Server) string {
 		certs := filepath.Join(s.Dir(), "certs.d")
-		for _, registry := range []string{exampleRegistry, dockerRegistry} {
+		for registry, local := range map[string]*testregistry.Server{exampleRegistry: n.registry, dockerRegistry: n.registry, privateRegistry: n.private} {
 			dir := filepath.Join(certs, registry)
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			server := "http://" + n.registry.Host
+			server := "http://" + local.Host
 			hosts := fmt.Sprintf("server = %q\n\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", server, server)
 			if err := os.WriteFile(filepath.Join(dir, "hosts.toml"), []byte(hosts), 0o600); err != nil {
 				t.Fatal(err)
