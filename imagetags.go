@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/convert"
@@ -42,7 +43,7 @@ func imageTags(loc Location, tags []string, own string) ([]string, error) {
 	if own != "" {
 		switch {
 		case !tagRule.MatchString(own):
-			return nil, badLocation(own, "got the tag %q for the image form, want letters, digits, _ . or -, at most %d", own, maxTag)
+			return nil, badLocation(own, "is no tag for the image form, want letters, digits, _ . or -, at most %d", maxTag)
 		case slices.Contains(tags, own):
 			return nil, badLocation(own, "is a tag of the artifact, want another for the image form")
 		}
@@ -121,8 +122,24 @@ func refuseStranger(ctx context.Context, store layout.Store, tags []string) erro
 }
 
 // refuseDrift refuses to move tags whose image form would be left behind with
-// another model. Who may not look is not told of it.
+// another model.
 func refuseDrift(ctx context.Context, store layout.Store, tags []string, modelHash string) error {
+	left, err := leftBehind(ctx, store, tags, modelHash)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	err = &layout.Error{
+		Object: "tag " + left[0], Kind: layout.ErrTagExists,
+		Msg: fmt.Sprintf("is the image form of another model, and %s would move away from it", strings.TrimSuffix(left[0], imageSuffix)),
+	}
+	err = hint.With(err, "--no-image leaves it as it is")
+	return hint.With(err, "--image moves both")
+}
+
+// leftBehind returns the tags that are image forms of other models, beside tags
+// that are about to move. Who may not look is not told of them.
+func leftBehind(ctx context.Context, store layout.Store, tags []string, modelHash string) ([]string, error) {
+	var left []string
 	for _, tag := range tags {
 		if len(tag)+len(imageSuffix) > maxTag {
 			continue
@@ -131,18 +148,13 @@ func refuseDrift(ctx context.Context, store layout.Store, tags []string, modelHa
 		switch {
 		case errors.Is(err, registry.ErrUnauthorized), errors.Is(err, registry.ErrDenied):
 		case err != nil:
-			return err
+			return nil, err
 		case is == nil || is.image == nil:
 		case is.image.Annotations[convert.AnnotationModelHash] != modelHash:
-			err := error(&layout.Error{
-				Object: "tag " + tag + imageSuffix, Kind: layout.ErrTagExists,
-				Msg: fmt.Sprintf("is the image form of another model, and %s would move away from it", tag),
-			})
-			err = hint.With(err, "--no-image leaves it as it is")
-			return hint.With(err, "--image moves both")
+			left = append(left, tag+imageSuffix)
 		}
 	}
-	return nil
+	return left, nil
 }
 
 // refuseClobber refuses to move tags that point to another image manifest.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -153,6 +154,7 @@ type push struct {
 	tags []string
 	// imageTags are those of the image form; nil where none is pushed.
 	imageTags []string
+	left      []string // image forms of other models, beside the tags that move
 }
 
 // aim says where a push goes, and under which tags.
@@ -252,7 +254,12 @@ func (p *push) check(ctx context.Context) error {
 func (p *push) checkTags(ctx context.Context) error {
 	switch p.opts.Image {
 	case ImagePush:
-		return refuseStranger(ctx, p.site.store, p.imageTags)
+		err := refuseStranger(ctx, p.site.store, p.imageTags)
+		if err == nil && p.opts.ImageTag != "" {
+			p.left, err = leftBehind(ctx, p.site.store, p.tags, p.src.Manifest().ModelHash())
+		}
+		p.left = slices.DeleteFunc(p.left, func(tag string) bool { return slices.Contains(p.imageTags, tag) })
+		return err
 	case ImageUnsaid:
 		return refuseDrift(ctx, p.site.store, p.tags, p.src.Manifest().ModelHash())
 	}
@@ -281,6 +288,7 @@ func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
 	}
 	if forms.Image != nil {
 		result.Image = newPushedImage(p.site.loc, p.imageTags, forms.Image, art)
+		result.Image.Left = p.left
 	}
 	return forms, result, nil
 }

@@ -23,6 +23,9 @@ type PushedImage struct {
 	Digest digest.Digest `json:"digest"`
 	// Unshared is the size in bytes of the blobs that the artifact does not have.
 	Unshared int64 `json:"-"`
+	// Left are the tags that an image form would have without PushOptions.ImageTag,
+	// and that stay those of another model.
+	Left []string `json:"-"`
 }
 
 // newPushedImage says what the image form will be.

@@ -68,6 +68,7 @@ func runPush(c *cli.Context, s *session) error {
 	opts.Planned = func(r *cartonoci.PushResult) {
 		s.sayWhatTravels(source, r)
 		s.sayWhatItCosts(&opts, r)
+		s.sayWhatStaysBehind(r)
 	}
 	result, err := pushCarton(c.Context, loose, source, ref, opts)
 	s.stopProgress()

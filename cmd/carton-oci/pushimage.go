@@ -58,6 +58,17 @@ func (s *session) sayWhatItCosts(o *cartonoci.PushOptions, r *cartonoci.PushResu
 	}
 }
 
+// sayWhatStaysBehind names the tags where somebody may look for this model's
+// image form, and finds another's.
+func (s *session) sayWhatStaysBehind(r *cartonoci.PushResult) {
+	if r.Image == nil {
+		return
+	}
+	for _, tag := range r.Image.Left {
+		s.notef("%s stays the image form of another model", tag)
+	}
+}
+
 // sayWhoSeesNothing warns of what nobody else will: containerd mounts a model
 // artifact without an error, and empty.
 func (s *session) sayWhoSeesNothing(o *cartonoci.PushOptions, to cartonoci.Location) {

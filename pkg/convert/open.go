@@ -141,7 +141,7 @@ func errNoCarton() error {
 		Object: "artifact", Kind: layout.ErrFormat,
 		Msg: "holds a model but no carton: neither " + carton.ManifestName + " nor " + carton.InfoName,
 	})
-	return hint.With(err, "to make a carton of it, say how it is loaded: --runner NAME --framework-version REQ")
+	return hint.With(err, "to make a carton of it, say how it is loaded: carton-oci pull --runner NAME --framework-version REQ")
 }
 
 // isNotFound reports whether a place says that it has no such content.
