@@ -228,16 +228,42 @@ func TestWrongContentIsNeverPushed(t *testing.T) {
 		}
 		return r, nil
 	}
-	src := cartontest.New(map[string][]byte{"model/b.bin": []byte("b")}, nil, cartontest.WithOpen(wrong))
-	for _, force := range []bool{false, true} {
-		target := inMemory()
-		_, err := PushSource(t.Context(), src, "wrong.carton", "1", PushOptions{Options: Options{Target: target}, Force: force})
-		if !errors.Is(err, carton.ErrChecksum) || !strings.HasPrefix(err.Error(), "push wrong.carton: model/b.bin: ") {
-			t.Errorf("force %v: got %v, want push wrong.carton: model/b.bin: … wrapping ErrChecksum", force, err)
+	wrongRange := func(_ context.Context, path string, off, n int64, r io.Reader) (io.Reader, error) {
+		if path == "model/b.bin" {
+			return strings.NewReader("B"[off:]), nil
 		}
-		if _, err := target.Resolve(t.Context(), "1"); err == nil {
-			t.Errorf("force %v: the tag is there", force)
+		return r, nil
+	}
+	for name, options := range map[string][]cartontest.Option{
+		"checked by the source": {cartontest.WithOpen(wrong)},
+		"checked by the store":  {cartontest.WithOpen(wrong), cartontest.WithRanges(wrongRange)},
+	} {
+		src := cartontest.New(map[string][]byte{"model/b.bin": []byte("b")}, nil, options...)
+		for _, force := range []bool{false, true} {
+			target := inMemory()
+			_, err := PushSource(t.Context(), src, "wrong.carton", "1", PushOptions{Options: Options{Target: target}, Force: force})
+			if !errors.Is(err, carton.ErrChecksum) || !strings.HasPrefix(err.Error(), "push wrong.carton: model/b.bin: ") {
+				t.Errorf("%s, force %v: got %v, want push wrong.carton: model/b.bin: … wrapping ErrChecksum", name, force, err)
+			}
+			if _, err := target.Resolve(t.Context(), "1"); err == nil {
+				t.Errorf("%s, force %v: the tag is there", name, force)
+			}
 		}
+	}
+}
+
+// What lies in a zip as it is would be hashed by its reader, and by the store.
+func TestAStoredMemberIsHashedOnce(t *testing.T) {
+	opened := func(path string, _ int, r io.Reader) (io.Reader, error) {
+		if path == "model/a.bin" {
+			t.Errorf("%s was opened to be hashed", path)
+		}
+		return r, nil
+	}
+	src := cartontest.New(map[string][]byte{"model/a.bin": []byte("a")}, nil, cartontest.WithOpen(opened), cartontest.WithRanges(nil))
+	pushTo(t, inMemory(), "1", src)
+	if got := src.Opens("model/a.bin"); got != 1 {
+		t.Errorf("model/a.bin was opened %d times, want once", got)
 	}
 }
 

@@ -183,6 +183,17 @@ func rawLayer(src carton.Source, l *planned, metadata string, layer *layout.Laye
 			layer.OpenRange = func(ctx context.Context, off, n int64) (io.ReadCloser, error) {
 				return src.OpenRange(ctx, m.Path, off, n)
 			}
+			layer.Check = func(ctx context.Context) error {
+				_, err := measure(ctx, src, m.Path)
+				return err
+			}
+		}
+		// A store hashes what it is given, and this layer's digest is the member's
+		// hash. Bytes that lie here as they are would be hashed twice.
+		if m.Ranged && (m.Place == carton.PlaceStored || m.Place == carton.PlaceFile) {
+			layer.Open = func(ctx context.Context, off int64) (io.ReadCloser, error) {
+				return src.OpenRange(ctx, m.Path, off, -1)
+			}
 		}
 		if m.Target != "" {
 			layer.Annotations[AnnotationSymlink] = m.Target

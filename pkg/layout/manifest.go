@@ -59,7 +59,7 @@ func ParseManifest(b []byte) (*ocispec.Manifest, error) {
 func ReadManifest(ctx context.Context, f Fetcher, desc ocispec.Descriptor) ([]byte, *ocispec.Manifest, error) {
 	if desc.MediaType != "" {
 		if err := checkManifestType(desc.MediaType); err != nil {
-			return nil, nil, err
+			return nil, nil, hintEntries(ctx, f, desc, err)
 		}
 	}
 	if desc.Size > MaxManifestBytes {
@@ -81,6 +81,33 @@ func ReadManifest(ctx context.Context, f Fetcher, desc ocispec.Descriptor) ([]by
 			quote(m.MediaType), quote(desc.MediaType))
 	}
 	return b, m, nil
+}
+
+// maxHintedEntries is how many image manifests of an index are named.
+const maxHintedEntries = 5
+
+// hintEntries adds to the refusal of an index what can be chosen from it. Where
+// that can't be read, the refusal stays as it is.
+func hintEntries(ctx context.Context, f Fetcher, desc ocispec.Descriptor, refusal error) error {
+	if desc.Size > MaxManifestBytes || desc.MediaType != ocispec.MediaTypeImageIndex && desc.MediaType != typeDockerList {
+		return refusal
+	}
+	b, err := f.FetchManifest(ctx, desc)
+	var index ocispec.Index
+	if err != nil || checkContent(desc, b) != nil || json.Unmarshal(b, &index) != nil {
+		return refusal
+	}
+	for _, entry := range slices.Backward(index.Manifests[:min(len(index.Manifests), maxHintedEntries)]) {
+		if CheckDigest(entry.Digest) != nil {
+			continue
+		}
+		what := cmp.Or(entry.ArtifactType, entry.MediaType)
+		if p := entry.Platform; p != nil && entry.ArtifactType == "" {
+			what = p.OS + "/" + p.Architecture
+		}
+		refusal = hint.With(refusal, "@%s is %s", entry.Digest, quote(what))
+	}
+	return refusal
 }
 
 // checkContent wants a manifest's bytes to be what its descriptor says.

@@ -251,8 +251,20 @@ func (p *pusher) bring(ctx context.Context, l Layer) (Status, error) {
 	return Uploaded, p.upload(ctx, l)
 }
 
-// upload pushes a blob, and again where its source says that this may help.
+// upload pushes a blob. Where what arrived does not have the digest, the source
+// is asked whether it is to blame.
 func (p *pusher) upload(ctx context.Context, l Layer) error {
+	err := p.try(ctx, l)
+	if errors.Is(err, ErrDigest) && l.Check != nil && ctx.Err() == nil {
+		if wrong := l.Check(ctx); wrong != nil {
+			return wrong
+		}
+	}
+	return err
+}
+
+// try pushes a blob, and again where its source says that this may help.
+func (p *pusher) try(ctx context.Context, l Layer) error {
 	if l.Open == nil {
 		return errorf(ErrNotFound, string(l.Digest), "is not in the store and nothing else has it")
 	}

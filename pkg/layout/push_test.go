@@ -257,6 +257,32 @@ func TestPushFaults(t *testing.T) {
 	}
 }
 
+// A store can't tell who is to blame for the wrong bytes; the source can.
+func TestPushAsksTheSourceWhatIsWrong(t *testing.T) {
+	bad, refused := errors.New("byte 3 is wrong"), errors.New("no route to host")
+	for name, c := range map[string]struct{ pushed, found, want error }{
+		"the source is wrong":     {layout.ErrDigest, bad, bad},
+		"the source is right":     {layout.ErrDigest, nil, layout.ErrDigest},
+		"it is not about digests": {refused, bad, refused},
+	} {
+		a := sample(t)
+		s, asked := newSpy(a), 0
+		a.Layers[3].Check = func(context.Context) error { asked++; return c.found }
+		s.push = func(desc ocispec.Descriptor) error {
+			if desc.Digest == a.Layers[3].Digest {
+				return c.pushed
+			}
+			return nil
+		}
+		if _, err := layout.Push(t.Context(), s, a, layout.PushOptions{}); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+		if want := map[bool]int{true: 1}[errors.Is(c.pushed, layout.ErrDigest)]; asked != want {
+			t.Errorf("%s: the source was asked %d times, want %d", name, asked, want)
+		}
+	}
+}
+
 func TestNoClobber(t *testing.T) {
 	mine, theirs := sample(t), storetest.Artifact(t, 7)
 	s := newSpy(mine)

@@ -101,6 +101,10 @@ type Layer struct {
 	// more than those. A store that writes files fills them from many ranges at
 	// once, and goes on with what an earlier push has brought.
 	OpenRange func(ctx context.Context, off, n int64) (io.ReadCloser, error)
+	// Check, where it is not nil, reads the bytes where they come from and returns
+	// what is wrong with them. It is asked when a store says that what it was given
+	// does not have the digest.
+	Check func(ctx context.Context) error
 	// Origins are repositories that the blob can be mounted from.
 	Origins []Origin
 }
