@@ -26,6 +26,9 @@ are 2 and up: what fails with 1 elsewhere fails with 2 here.`,
 		Flags: flags(nil, sourceFlags()),
 		Action: func(c *cli.Context) error {
 			err := run(c)
+			if out.failed != nil && (err == nil || errors.Is(err, errDifferent)) {
+				err = out.failed // else 1 would say that all of it was told
+			}
 			if err != nil && !errors.Is(err, errDifferent) && exitCode(err) == exitFailed {
 				return withCode(exitUsage, err)
 			}
