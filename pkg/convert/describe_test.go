@@ -38,7 +38,7 @@ func safetensorsOf(n, pad int, dtypes ...string) []byte {
 }
 
 // headerAtOnce is how much of a header pkg/inspect asks for first.
-const headerAtOnce = 100_000
+const headerAtOnce = 8 + 100<<10
 
 func detailsOf(t *testing.T, files map[string][]byte, symlinks map[string]string) Details {
 	t.Helper()

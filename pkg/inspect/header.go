@@ -12,9 +12,10 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
 
-// headerAtOnce is how much of a safetensors file is asked for first, in bytes:
-// nearly all headers are shorter.
-const headerAtOnce = 100_000
+// headerAtOnce is how much of a safetensors file is asked for first, in bytes: a
+// header of 100 kB, however that is counted, and its length. Nearly all are
+// shorter.
+const headerAtOnce = 8 + 100<<10
 
 // readSafetensors reads the header of a safetensors member. What is wrong with
 // the header is the note; the error is the source's.
