@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -82,6 +83,25 @@ func filesOf(members []carton.Member, prefix string) []file {
 		files = append(files, file{m, f})
 	}
 	return files
+}
+
+// regular returns files in the order of their paths, with the regular file in
+// place of a symlink to it where both names tell the same format.
+func regular(files []file, members []carton.Member) []file {
+	byHash := map[string]file{} // of the first, as of all that have one hash
+	for _, m := range members {
+		if _, ok := byHash[m.Hash]; !ok && m.Target == "" && formatOf(m.Path) != "" {
+			byHash[m.Hash] = file{m, formatOf(m.Path)}
+		}
+	}
+	out := slices.Clone(files)
+	for i, f := range out {
+		if r, ok := byHash[f.Hash]; ok && f.Target != "" && r.format == f.format {
+			out[i] = r
+		}
+	}
+	slices.SortStableFunc(out, func(a, b file) int { return strings.Compare(a.Path, b.Path) })
+	return out
 }
 
 // readable returns those files that are looked into.

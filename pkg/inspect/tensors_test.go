@@ -112,12 +112,33 @@ func TestTensorsOfRealFiles(t *testing.T) {
 	}
 }
 
+// A file is called by its own name, not by that of a symlink before it; but a
+// name that tells no format is no name for its tensors.
+func TestTensorsAreInFilesAndNotInSymlinks(t *testing.T) {
+	b := func(n int64) []byte { return safetensorsOf(0, entry{"w", "U8", []int64{n}}) }
+	src := cartontest.New(map[string][]byte{"model/b.safetensors": b(1), "model/blobs/x": b(2), "model/c.safetensors": b(3)},
+		map[string]string{"model/a.safetensors": "b.safetensors", "model/d.safetensors": "blobs/x", "model/z.safetensors": "c.safetensors"})
+	tensors, notes := tensorsOf(t, src, Options{})
+	var got []string
+	for _, tensor := range tensors {
+		got = append(got, tensor.Member)
+	}
+	want := []string{"model/b.safetensors", "model/c.safetensors", "model/d.safetensors"}
+	if diff := cmp.Diff(want, got); diff != "" || len(notes) > 0 {
+		t.Errorf("%s%v", diff, notes)
+	}
+	if tensor := find(t, src, "w", Options{Member: "model/a.safetensors"}); tensor.Member != "model/a.safetensors" {
+		t.Errorf("by its symlink: got %s", tensor.Member)
+	}
+}
+
 func TestHeadersCostOneRangeOrTwo(t *testing.T) {
 	for pad, want := range map[int][]string{
-		100:                  {"model/m.safetensors 0+100000"},
-		headerAtOnce - 8:     {"model/m.safetensors 0+100000"},
-		headerAtOnce - 7:     {"model/m.safetensors 0+100000", "model/m.safetensors 100000+1"},
-		2*headerAtOnce + 100: {"model/m.safetensors 0+100000", "model/m.safetensors 100000+100108"},
+		100:                  {"model/m.safetensors 0+102408"},
+		100_000:              {"model/m.safetensors 0+102408"},
+		100 << 10:            {"model/m.safetensors 0+102408"},
+		100<<10 + 1:          {"model/m.safetensors 0+102408", "model/m.safetensors 102408+1"},
+		2*headerAtOnce + 100: {"model/m.safetensors 0+102408", "model/m.safetensors 102408+102516"},
 	} {
 		b := safetensorsOf(pad, entry{"w", "U8", []int64{500_000}})
 		a := counting(t, cartontest.New(map[string][]byte{"model/m.safetensors": b}, nil))
