@@ -95,18 +95,20 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 		args  func(reg *registrytest.Registry, other *recorder) []string
 		ends  int // the exit code
 		asked bool
+
+		further bool // the other host's redirect to the next one is followed
 	}{
 		"blobs at another host": {
 			fault: func(o *recorder) *registrytest.Fault {
 				return &registrytest.Fault{Methods: "GET", Path: "/blobs/", Times: -1, Effect: moved(o)}
 			},
-			args: pullOf, ends: notAllowed, asked: true,
+			args: pullOf, ends: notAllowed, asked: true, further: true,
 		},
 		"image manifests at another host": {
 			fault: func(o *recorder) *registrytest.Fault {
 				return &registrytest.Fault{Methods: "GET|HEAD", Path: "/manifests/", Times: -1, Effect: moved(o)}
 			},
-			args: pullOf, ends: notAllowed, asked: true,
+			args: pullOf, ends: notAllowed, asked: true, further: true,
 		},
 		"a realm at another host": {
 			fault: func(o *recorder) *registrytest.Fault {
@@ -136,7 +138,7 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 				host := strings.TrimPrefix(o.URL, "http://")
 				return []string{"pull", "./thin.carton", "--allow-link-host", host, "-o", "out.carton"}
 			},
-			ends: failed, asked: true,
+			ends: notAllowed, asked: true,
 		},
 		"a password in an address": {
 			args: func(_ *registrytest.Registry, o *recorder) []string {
@@ -155,7 +157,10 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			other := newRecorder(t, forbidden)
+			second := newRecorder(t, forbidden)
+			other := newRecorder(t, func(w http.ResponseWriter, req *http.Request) {
+				http.Redirect(w, req, second.URL+"/further?sig="+secretQuery, http.StatusTemporaryRedirect)
+			})
 			var conf registrytest.Config
 			if c.conf != nil {
 				conf = c.conf(other)
@@ -177,12 +182,15 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 			if r.code != c.ends {
 				t.Errorf("got exit code %d, want %d\n%s", r.code, c.ends, r.stderr)
 			}
-			heard += len(other.seen())
+			heard += len(other.seen()) + len(second.seen())
+			if c.further != (len(second.seen()) > 0) {
+				t.Errorf("the host behind it got %d requests, want some: %v", len(second.seen()), c.further)
+			}
 			if c.asked != (len(other.seen()) > 0) {
 				t.Errorf("the other host got %d requests, want some: %v", len(other.seen()), c.asked)
 			}
 			places := map[string]string{"standard output": r.stdout, "standard error": r.stderr, "the cache": remembered(t, u)}
-			for i, request := range other.seen() {
+			for i, request := range append(other.seen(), second.seen()...) {
 				places[fmt.Sprintf("request %d to another host", i)] = request
 			}
 			for place, text := range places {
