@@ -1,8 +1,10 @@
 package layout
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/opencontainers/go-digest"
@@ -105,7 +107,7 @@ func hintEntries(ctx context.Context, f Fetcher, desc ocispec.Descriptor, refusa
 		if p := entry.Platform; p != nil && entry.ArtifactType == "" {
 			what = p.OS + "/" + p.Architecture
 		}
-		refusal = hint.With(refusal, "@%s is %s", entry.Digest, quote(what))
+		refusal = hint.With(refusal, "it lists %s (%s)", entry.Digest, quote(what))
 	}
 	return refusal
 }
@@ -157,7 +159,7 @@ func checkManifestType(mediaType string) error {
 	case ocispec.MediaTypeImageManifest, typeDockerManifest:
 		return nil
 	case ocispec.MediaTypeImageIndex, typeDockerList:
-		return hint.With(errorf(ErrFormat, "", "the reference points to an index of several image manifests, want one image manifest"),
+		return hint.With(errorf(ErrFormat, "", "the reference points to an index of image manifests, want one image manifest"),
 			"say which one by its digest: REPOSITORY@sha256:…")
 	case typeDockerSchema1, typeDockerSigned:
 		return hint.With(errorf(ErrFormat, "", "the reference points to a Docker schema 1 manifest, want an image manifest"),

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -208,10 +209,10 @@ var badManifests = []struct {
 	{"too deep", replace(good, `"k":"v"`, `"k":`+strings.Repeat("[", 10_000)+strings.Repeat("]", 10_000)), layout.ErrFormat, "nested deeper"},
 	{"objects too deep", replace(good, `"k":"v"`, `"k":`+strings.Repeat(`{"a":`, 40)+"1"+strings.Repeat("}", 40)), layout.ErrFormat, "nested deeper"},
 	{"manifests and layers", replace(good, `"layers":`, `"manifests":[],"layers":`), layout.ErrFormat, "both manifests and layers"},
-	{"index", `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[]}`, layout.ErrFormat, "index of several"},
-	{"index without a type", `{"schemaVersion":2,"manifests":[]}`, layout.ErrFormat, "index of several"},
-	{"index by type only", replace(good, `image.manifest.v1`, `image.index.v1`), layout.ErrFormat, "index of several"},
-	{"Docker list", `{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.list.v2+json","manifests":[]}`, layout.ErrFormat, "index of several"},
+	{"index", `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[]}`, layout.ErrFormat, "index of image manifests"},
+	{"index without a type", `{"schemaVersion":2,"manifests":[]}`, layout.ErrFormat, "index of image manifests"},
+	{"index by type only", replace(good, `image.manifest.v1`, `image.index.v1`), layout.ErrFormat, "index of image manifests"},
+	{"Docker list", `{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.list.v2+json","manifests":[]}`, layout.ErrFormat, "index of image manifests"},
 	{"schema 1", `{"schemaVersion":1,"name":"x","tag":"1","fsLayers":[],"history":[]}`, layout.ErrFormat, "schema 1"},
 	{"schema 1 by number", replace(good, `"schemaVersion":2`, `"schemaVersion":1`), layout.ErrFormat, "schema 1"},
 	{"schema 3", replace(good, `"schemaVersion":2`, `"schemaVersion":3`), layout.ErrFormat, "schemaVersion 3, want 2"},
@@ -292,7 +293,7 @@ func TestReadManifestComparesTypes(t *testing.T) {
 		{good, "", nil, nil, 1},
 		{replace(good, `"mediaType":"application/vnd.oci.image.manifest.v1+json",`, ``), ocispec.MediaTypeImageManifest, nil, nil, 1},
 		{good, docker, nil, layout.ErrFormat, 1},
-		{good, ocispec.MediaTypeImageIndex, nil, layout.ErrFormat, 0},
+		{good, ocispec.MediaTypeImageIndex, nil, layout.ErrFormat, 1}, // for the hints
 		{good, "text/html", nil, layout.ErrFormat, 0},
 		{good, ocispec.MediaTypeImageManifest, func(d *ocispec.Descriptor) { d.Size = 512 << 20 }, layout.ErrLimit, 0},
 		{good, ocispec.MediaTypeImageManifest, func(d *ocispec.Descriptor) { d.Size++ }, layout.ErrDigest, 1},
@@ -309,6 +310,45 @@ func TestReadManifestComparesTypes(t *testing.T) {
 		if !errors.Is(err, c.want) || (err == nil && (m.ArtifactType != "t" || string(b) != c.body)) || f.calls != c.calls {
 			t.Errorf("%s came as %q: got %v after %d fetches, want %v after %d", c.body, c.came, err, f.calls, c.want, c.calls)
 		}
+	}
+}
+
+// An index is refused with what can be chosen from it, and with no more than is
+// there and can be believed.
+func TestAnIndexIsRefusedWithWhatItLists(t *testing.T) {
+	entry := func(fields string) string {
+		return `{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"sha256:` + hexA + `","size":1` + fields + `}`
+	}
+	const last = "say which one by its digest: REPOSITORY@sha256:…"
+	cases := map[string]struct {
+		manifests string
+		want      []string
+	}{
+		"nothing":       {"", nil},
+		"an artifact":   {entry(`,"artifactType":"a/model"`), []string{"it lists sha256:" + hexA + " (a/model)"}},
+		"a platform":    {entry(`,"platform":{"os":"linux","architecture":"arm64"}`), []string{"it lists sha256:" + hexA + " (linux/arm64)"}},
+		"neither":       {entry(""), []string{"it lists sha256:" + hexA + " (application/vnd.oci.image.manifest.v1+json)"}},
+		"no digest":     {`{"digest":"x"},` + entry(`,"artifactType":"a"`), []string{"it lists sha256:" + hexA + " (a)"}},
+		"unprintable":   {entry(`,"artifactType":"\u001b[2J"`), []string{"it lists sha256:" + hexA + ` ("\x1b[2J")`}},
+		"more than few": {strings.Repeat(entry(`,"artifactType":"a"`)+",", 40) + entry(""), slices.Repeat([]string{"it lists sha256:" + hexA + " (a)"}, 5)},
+		"no JSON":       {"{", nil},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := &manifests{body: []byte(`{"schemaVersion":2,"manifests":[` + c.manifests + `]}`)}
+			for _, mediaType := range []string{ocispec.MediaTypeImageIndex, "application/vnd.docker.distribution.manifest.list.v2+json"} {
+				_, _, err := layout.ReadManifest(t.Context(), f, descOf(mediaType, f.body))
+				if got, want := hint.Of(err), append(slices.Clone(c.want), last); !errors.Is(err, layout.ErrFormat) || !slices.Equal(got, want) {
+					t.Errorf("got %v with the hints %q, want %q", err, got, want)
+				}
+			}
+		})
+	}
+	f := &manifests{body: []byte(`{"manifests":[` + entry("") + `]}`)}
+	desc := descOf(ocispec.MediaTypeImageIndex, f.body)
+	desc.Digest = "sha256:" + hexA
+	if _, _, err := layout.ReadManifest(t.Context(), f, desc); !slices.Equal(hint.Of(err), []string{last}) {
+		t.Errorf("another index than wanted: got the hints %q", hint.Of(err))
 	}
 }
 

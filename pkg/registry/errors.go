@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -127,6 +128,7 @@ func readMessage(b []byte, contentType string) (code, message string) {
 		Errors []struct {
 			Code    string `json:"code"`
 			Message string `json:"message"`
+			Detail  any    `json:"detail"`
 		} `json:"errors"`
 		Error   any `json:"error"`
 		Message any `json:"message"`
@@ -143,7 +145,7 @@ func readMessage(b []byte, contentType string) (code, message string) {
 		if code == "" {
 			code = httprange.Printable(e.Code)
 		}
-		words = append(words, inWords(e.Code, e.Message))
+		words = append(words, inWords(e.Code, e.Message)+reason(e.Code, e.Detail))
 	}
 	for _, v := range []any{body.Error, body.Message, body.Details} {
 		if s, ok := v.(string); ok && len(words) == 0 {
@@ -156,10 +158,26 @@ func readMessage(b []byte, contentType string) (code, message string) {
 // inWords joins a code of the distribution specification and its message.
 func inWords(code, words string) string {
 	text := strings.ToLower(strings.ReplaceAll(code, "_", " "))
-	if words == "" {
+	if words == "" || strings.EqualFold(words, text) {
 		return text
 	}
 	return text + ": " + words
+}
+
+// reason returns what the detail of an error adds to its message. Only of a
+// refused image manifest does it: distribution and Artifactory say there what they
+// refuse, and in the message no more than that they do.
+func reason(code string, detail any) string {
+	if code != errcode.ErrorCodeManifestInvalid && code != errcode.ErrorCodeUnsupported {
+		return ""
+	}
+	if fields, ok := detail.(map[string]any); ok {
+		detail = cmp.Or(fields["description"], fields["message"])
+	}
+	if text, ok := detail.(string); ok && text != "" {
+		return ": " + text
+	}
+	return ""
 }
 
 // advise adds to an answer what its reader can do about it.

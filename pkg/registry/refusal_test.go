@@ -2,6 +2,7 @@ package registry
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/registrytest"
@@ -49,5 +50,35 @@ func TestRefusedManifest(t *testing.T) {
 	blob := random(1, 10)
 	if err := repo.Push(t.Context(), describeBytes(blob), opener(blob), nil); err == nil || errors.Is(err, ErrManifest) {
 		t.Errorf("a blob: got %v", err)
+	}
+}
+
+// TestRefusedManifestSaysWhy: the reason is shown where registries write it.
+func TestRefusedManifestSaysWhy(t *testing.T) {
+	for name, tt := range map[string]struct{ body, want string }{
+		"distribution": {`{"errors":[{"code":"MANIFEST_INVALID","message":"manifest invalid","detail":"unknown media type"}]}`, `"manifest invalid: unknown media type"`},
+		"Artifactory": {
+			`{"errors":[{"code":"MANIFEST_INVALID","message":"manifest invalid","detail":{"description":"Circuit Breaker Threshold Reached"}}]}`,
+			`"manifest invalid: Circuit Breaker Threshold Reached"`,
+		},
+		"other words":      {`{"errors":[{"code":"UNSUPPORTED","message":"no artifacts","detail":{"message":"of this type"}}]}`, `"unsupported: no artifacts: of this type"`},
+		"details of names": {`{"errors":[{"code":"NAME_INVALID","message":"invalid name","detail":"org/m"}]}`, `"name invalid: invalid name"`},
+		"a list":           {`{"errors":[{"code":"MANIFEST_INVALID","message":"manifest invalid","detail":[{"description":"x"}]}]}`, `"manifest invalid"`},
+		"maps in maps":     {`{"errors":[{"code":"MANIFEST_INVALID","message":"manifest invalid","detail":{"description":{},"message":{}}}]}`, `"manifest invalid"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reg := registrytest.New(t, registrytest.Config{})
+			repo := dial(t, reg, "org/m", Options{})
+			reg.Break(registrytest.Fault{Methods: "PUT", Path: "/manifests/", Times: -1, Effect: registrytest.Answer(400, tt.body, "Content-Type", "application/json")})
+			blob := random(1, 10)
+			if err := repo.Push(t.Context(), describeBytes(blob), opener(blob), nil); err != nil {
+				t.Fatal(err)
+			}
+			desc, content := imageManifest(t, describeBytes(blob))
+			err := repo.PutManifest(t.Context(), desc, content, "1")
+			if err == nil || !strings.HasSuffix(err.Error(), "answered 400 Bad Request: "+tt.want) {
+				t.Errorf("got %v, want it to end in %s", err, tt.want)
+			}
+		})
 	}
 }
