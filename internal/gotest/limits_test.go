@@ -28,18 +28,18 @@ func TestLimitsOfTheDocument(t *testing.T) {
 		rows[m[1]+"."+m[2]] = m[3]
 	}
 	limits := map[string]string{}
-	for _, pkg := range []string{"pkg/carton", "pkg/layout", "pkg/modelfile/safetensors", "pkg/modelfile/pt2", "pkg/modelfile/pmf", "pkg/inspect", "internal/httprange"} {
+	for _, pkg := range []string{"pkg/carton", "pkg/layout", "pkg/modelfile/safetensors", "pkg/modelfile/pt2", "pkg/modelfile/pmf", "pkg/inspect", "pkg/pack", "internal/httprange", "internal/zipdir", "internal/jsonstream", "internal/npy"} {
 		for _, m := range limitConst.FindAllStringSubmatch(packageSource(t, pkg), -1) {
 			n, err := strconv.ParseInt(strings.ReplaceAll(m[2], "_", ""), 10, 64)
 			if err != nil {
 				t.Fatal(err)
 			}
 			shift, _ := strconv.Atoi(m[3])
-			limits[pkg+"."+m[1]] = shown(n<<shift, strings.Contains(m[1], "Bytes") || m[1] == "MaxFileName", m[3] != "")
+			limits[pkg+"."+m[1]] = shown(n<<shift, strings.Contains(m[1], "Bytes") || m[1] == "MaxFileName" || m[1] == "MaxName", m[3] != "")
 		}
 	}
-	if len(limits) < 35 {
-		t.Errorf("got %d limits in the source, want 35 and more", len(limits))
+	if len(limits) < 45 {
+		t.Errorf("got %d limits in the source, want 45 and more", len(limits))
 	}
 	delete(rows, "pkg/carton.MaxLinksItems") // a formula
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
