@@ -155,3 +155,20 @@ func TestContainerdShowsArtifactsEmpty(t *testing.T) {
 		}
 	}
 }
+
+// A copy in Docker's own format, as some registries and mirrors want it, is still
+// the volume; what carton-oci knows an image form by is lost with its annotations.
+func TestContainerdMountsACopyInDockersFormat(t *testing.T) {
+	c := containerd.Start(t, containerd.Light)
+	s := testregistry.Start(t, testregistry.Options{})
+	u := newUser(t)
+	weighty().write(t, u.path("m.carton"))
+	ref, copied := s.Host+"/org/m:1", s.Host+"/org/docker:1-image"
+	u.push(t, "m.carton", ref, "--image")
+	u.must(t, "pull", ref, "--unpack", "tree")
+	skopeoCopy(t, u, ref+"-image", copied, "--format", "v2s2")
+	sameTree(t, mountTree(t, c.Mount(t, copied)), mountTree(t, u.path("tree")))
+	checkError(t, u.run(t, "pull", copied, "-o", "back.carton"), badCase{
+		code: badContent, want: []string{"is no model", "a container image", "vnd.docker.container.image"},
+	})
+}

@@ -68,6 +68,15 @@ func foreignForms() map[string]artifact {
 		l.mediaType = strings.TrimSuffix(l.mediaType, ".raw")
 		return l
 	})...)
+	forms["both families"] = family("cncf").artifact(files(func(name, data string) artifactLayer {
+		switch kindOf(name) {
+		case "weight":
+			return f.raw("weight", name, data)
+		case "doc":
+			return family("cncf").tar("doc", name, data, "gzip")
+		}
+		return family("cncf").raw(kindOf(name), name, data)
+	})...)
 	whole := artifactLayer{mediaType: "application/vnd.cnai.model.weight.v1.tar", data: hostTar(foreignFiles)}
 	forms["one tar without a name"] = f.artifact(whole)
 	whole.data += strings.Repeat("\x00", 10240-len(whole.data)%10240) // as GNU tar fills its last record
