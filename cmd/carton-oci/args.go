@@ -2,7 +2,9 @@ package main
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 )
@@ -109,6 +111,9 @@ func splitFlags(cmd *cli.Command, args []string) (flags, rest []string, err erro
 			i++
 			value = args[i]
 		}
+		if want := wantedValue(f, value); want != "" {
+			return nil, nil, usagef(cmd.Name, "%s: got %s, want %s", flagText(name), quoted(value), want)
+		}
 		flags = append(flags, "--"+f.Names()[0]+"="+value)
 	}
 	return flags, rest, nil
@@ -142,6 +147,31 @@ func lookupFlag(flags []cli.Flag, name string) cli.Flag {
 func takesValue(f cli.Flag) bool {
 	d, ok := f.(cli.DocGenerationFlag)
 	return ok && d.TakesValue()
+}
+
+// wantedValue returns what a flag's value should be, "" where it is that. cli
+// would say no more than "parse error".
+func wantedValue(f cli.Flag, value string) string {
+	var err error
+	var want string
+	switch f.(type) {
+	case *cli.BoolFlag:
+		_, err = strconv.ParseBool(value)
+		want = "true or false"
+	case *cli.IntFlag:
+		_, err = strconv.ParseInt(value, 0, strconv.IntSize)
+		want = "a whole number"
+	case *cli.Uint64Flag:
+		_, err = strconv.ParseUint(value, 0, 64)
+		want = "a whole number, 0 or more"
+	case *cli.DurationFlag:
+		_, err = time.ParseDuration(value)
+		want = "a duration such as 90s or 2m"
+	}
+	if err == nil {
+		return ""
+	}
+	return want
 }
 
 func unknownFlag(cmd *cli.Command, known []cli.Flag, name string) error {

@@ -100,6 +100,9 @@ func TestWrongCommandLines(t *testing.T) {
 		"go -1":              "go: unknown flag -1",
 		"go --=x":            "go: unknown flag --",
 		"help gone":          "unknown command gone",
+		"go --n x":           `go: -n: got "x", want a whole number`,
+		"go --n=":            `go: -n: got "", want a whole number`,
+		"go -q=maybe":        `go: -q: got "maybe", want true or false`,
 	} {
 		_, err := normalize(testApp(new(call)), strings.Fields(line))
 		if !errors.Is(err, errUsage) || err.Error() != want {
