@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -66,18 +67,14 @@ func (s *session) printDescription(d description, info *carton.Info) {
 	if v := d.Runner.CompatVersion; v != nil {
 		runner += fmt.Sprintf(" (compat version %d)", *v)
 	}
-	platforms := strings.Join(d.Platforms, ", ")
-	if platforms == "" {
-		platforms = "any"
-	}
-	s.fields(
-		[2]string{"name", d.Name},
-		[2]string{"description", d.Summary},
-		[2]string{"runner", runner},
-		[2]string{"formats", shownShares(d.Formats)},
-		[2]string{"precision", shownShares(d.Precisions)},
-		[2]string{"parameters", shownCount(d.Parameters)},
-		[2]string{"platforms", platforms},
+	s.fields(append(append([][2]string{
+		{"name", d.Name},
+		{"description", d.Summary},
+		{"runner", runner},
+		{"formats", shownShares(d.Formats)},
+		{"precision", shownShares(d.Precisions)},
+		{"parameters", shownCount(d.Parameters)},
+	}, shownPlatforms(d.Platforms)...),
 		[2]string{"license", d.License},
 		[2]string{"repository", d.Repository},
 		[2]string{"homepage", d.Homepage},
@@ -85,7 +82,7 @@ func (s *session) printDescription(d description, info *carton.Info) {
 		[2]string{"examples", fmt.Sprint(d.Examples)},
 		[2]string{"model hash", d.ModelHash},
 		[2]string{"digest", d.Digest},
-	)
+	)...)
 	s.printTensors("INPUT", info.Inputs)
 	s.printTensors("OUTPUT", info.Outputs)
 	s.printModels(d.Models)
@@ -105,6 +102,22 @@ func (s *session) printDescription(d description, info *carton.Info) {
 	for _, n := range d.Notes {
 		s.warnf("%s: %s", n.Member, n.Text)
 	}
+}
+
+// shownPlatforms is a field of at most two platforms a line: three are wider
+// than a terminal.
+func shownPlatforms(platforms []string) [][2]string {
+	if len(platforms) == 0 {
+		return [][2]string{{"platforms", "any"}}
+	}
+	var lines [][2]string
+	for pair := range slices.Chunk(platforms, 2) {
+		lines = append(lines, [2]string{"", strings.Join(pair, ", ") + ","})
+	}
+	lines[0][0] = "platforms"
+	last := &lines[len(lines)-1][1]
+	*last = strings.TrimSuffix(*last, ",")
+	return lines
 }
 
 // shownShares writes "float32 (1.5 MB), int64 (48 B)", of one alone its name, and
@@ -155,7 +168,21 @@ func (s *session) printModels(models []modelItem) {
 		rows = append(rows, []string{m.Name, params, m.TorchVersion, strings.Join(compiled, ", "), m.Member})
 	}
 	s.linef("")
-	s.table(rows)
+	s.table(withoutEmpty(rows))
+}
+
+// withoutEmpty leaves out the columns that hold nothing below their head.
+func withoutEmpty(rows [][]string) [][]string {
+	out := make([][]string, len(rows))
+	for column := range rows[0] {
+		empty := !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[column] != "" })
+		for i := range rows {
+			if !empty {
+				out[i] = append(out[i], rows[i][column])
+			}
+		}
+	}
+	return out
 }
 
 func (s *session) printTensors(head string, specs []carton.TensorSpec) {
@@ -167,5 +194,5 @@ func (s *session) printTensors(head string, specs []carton.TensorSpec) {
 		rows = append(rows, []string{t.Name, string(t.DType), t.Shape.String(), t.Description})
 	}
 	s.linef("")
-	s.table(rows)
+	s.table(withoutEmpty(rows))
 }

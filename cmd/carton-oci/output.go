@@ -57,8 +57,8 @@ func (p *printer) object(v any) {
 }
 
 // table prints rows of equally many cells, aligned. The first row is the head.
-// Columns are aligned left, but for those headed SIZE and MEMBERS, which hold
-// numbers.
+// Columns are aligned left, but for those headed SIZE, MEMBERS and PARAMETERS,
+// which hold numbers.
 func (p *printer) table(rows [][]string) {
 	alignRight(rows)
 	var b strings.Builder
@@ -84,7 +84,7 @@ func alignRight(rows [][]string) {
 		return
 	}
 	for i, head := range rows[0] {
-		if head != "SIZE" && head != "MEMBERS" {
+		if head != "SIZE" && head != "MEMBERS" && head != "PARAMETERS" {
 			continue
 		}
 		width := 0

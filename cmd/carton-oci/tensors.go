@@ -25,7 +25,7 @@ With -o it fetches the elements of one tensor, by range where that is possible:
 nothing else of the file is downloaded. A range can't be checked against the
 model hash, and is called unverified; where all of the file had to be read, it
 was checked. FILE ends in
-  .npy           for numpy, which has no BF16 and no F8
+  .npy           for numpy, which has no BF16, F8, F6 and F4
   .safetensors   for any type of that format
 
 A name in several files, or in several models of an archive, needs --member or
@@ -118,8 +118,19 @@ func runTensors(c *cli.Context, s *session) error {
 	if err := s.printTensorList(src, chosen, notes); err != nil {
 		return err
 	}
-	if len(chosen) == 0 && glob != "*" {
+	if len(chosen) > 0 {
+		return nil
+	}
+	switch model := c.String("model"); {
+	case glob != "*":
 		return src.fail(&carton.Error{Kind: fs.ErrNotExist, Msg: "no tensor matches " + quoted(glob)})
+	case model != "":
+		err := &carton.Error{Kind: fs.ErrNotExist, Msg: "no tensor is of a model " + quoted(model)}
+		return src.fail(withHint(err, "carton-oci inspect %s lists the models", src.name))
+	case c.String("member") != "":
+		s.notef("%s holds no tensors that can be listed", c.String("member"))
+	default:
+		s.notef("no tensors: listed are those of safetensors files, PT2 archives and tensor_data")
 	}
 	return nil
 }
