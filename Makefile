@@ -98,9 +98,19 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 		done; \
 	done
 
+# More of what make test does with CARTON_OCI_TRIALS's own numbers: commands that
+# are killed and run again, uploads that lose their process.
+SOAK_TRIALS ?= 1000
+
+.PHONY: soak
+soak: ## 1,000 killed pushes and pulls, each run again and compared (half an hour)
+	CARTON_OCI_TRIALS=$(SOAK_TRIALS) $(GOTEST) -C e2e -count=1 -timeout=3h -run=Killed .
+	CARTON_OCI_TRIALS=$(SOAK_TRIALS) $(GOTEST) -count=1 -timeout=1h -run=KillAndResume ./pkg/registry
+
+# BENCH takes flags of e2e/bench: make bench BENCH='-only push,pull -pairs 3'.
 .PHONY: bench
-bench: ## how long 2 GiB take, both ways, beside plain PUT and GET (minutes; 6 GB of disk)
-	$(GO) -C e2e test -run '^$$' -bench TwoGiB -benchtime 1x -count 5 -timeout 30m .
+bench: ## write docs/benchmarks.md: beside curl, oras-go and skopeo (an hour; 16 GB of disk)
+	$(GO) -C e2e run ./bench $(BENCH)
 
 .PHONY: clean
 clean: ## remove what was built

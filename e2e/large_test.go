@@ -9,13 +9,11 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/e2e/internal/testregistry"
@@ -78,96 +76,6 @@ func TestTwoGiB(t *testing.T) {
 
 	verify := u.must(t, "verify", "--debug", "out/back.carton")
 	checkPeak(t, verify)
-}
-
-// BenchmarkTwoGiB says how long the same takes, beside the floor: the same bytes
-// by one plain PUT and one plain GET, which hash nothing. docs/benchmarks.md has
-// figures: make bench.
-func BenchmarkTwoGiB(b *testing.B) {
-	u := newUser(b)
-	sum := writeLarge(b, u.path("large.carton"))
-	kept := testregistry.Start(b, testregistry.Options{})
-	u.must(b, "push", "large.carton", kept.Host+"/org/large:1")
-	blob := kept.URL("/v2/org/large/blobs/sha256:" + sum)
-	run := func(name string, prepare func(b *testing.B) string, do func(host string)) {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(largeSize)
-			for b.Loop() {
-				b.StopTimer()
-				host := prepare(b)
-				syscall.Sync()
-				b.StartTimer()
-				do(host)
-			}
-		})
-	}
-	// A fresh registry, else there is nothing to send.
-	fresh := func(b *testing.B) string { return testregistry.Start(b, testregistry.Options{}).Host }
-	noOutput := func(*testing.B) string {
-		_ = os.Remove(u.path("back.carton"))
-		return kept.Host
-	}
-	run("put", fresh, func(host string) { plainPut(b, host, u.path("large.carton"), sum) })
-	run("push", fresh, func(host string) { u.must(b, "push", "large.carton", host+"/org/large:1") })
-	run("get", noOutput, func(string) { plainGet(b, blob, u.path("back.carton")) })
-	run("pull", noOutput, func(host string) { u.must(b, "pull", host+"/org/large:1", "-o", "back.carton") })
-	run("verify", noOutput, func(host string) { u.must(b, "verify", host+"/org/large:1") })
-}
-
-// plainPut uploads the large member as simply as it can be done.
-func plainPut(b *testing.B, host, carton, sum string) {
-	b.Helper()
-	z, err := zip.OpenReader(carton)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer z.Close()
-	member, err := z.File[0].OpenRaw()
-	if err != nil {
-		b.Fatal(err)
-	}
-	resp, err := http.Post("http://"+host+"/v2/org/large/blobs/uploads/", "", nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	resp.Body.Close()
-	session, err := resp.Request.URL.Parse(resp.Header.Get("Location"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	q := session.Query()
-	q.Set("digest", "sha256:"+sum)
-	session.RawQuery = q.Encode()
-	req, err := http.NewRequestWithContext(b.Context(), http.MethodPut, session.String(), member)
-	if err != nil {
-		b.Fatal(err)
-	}
-	req.ContentLength = largeSize
-	if resp, err = http.DefaultClient.Do(req); err != nil {
-		b.Fatal(err)
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusCreated {
-		b.Fatalf("got %s, want 201", resp.Status)
-	}
-}
-
-// plainGet downloads a blob to a file as simply as it can be done.
-func plainGet(b *testing.B, url, name string) {
-	b.Helper()
-	resp, err := http.Get(url)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer resp.Body.Close()
-	f, err := os.Create(name)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer f.Close()
-	if n, err := io.Copy(f, resp.Body); n != largeSize || err != nil {
-		b.Fatalf("got %d bytes, %v, want %d", n, err, largeSize)
-	}
 }
 
 var peakLine = regexp.MustCompile(`(?m)^.*peak memory: (\d+(?:\.\d+)?) MiB`)
