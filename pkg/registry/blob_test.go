@@ -92,7 +92,7 @@ func TestOpenRangeFails(t *testing.T) {
 		says   string
 		gets   int
 	}{
-		"404":        {effect: registrytest.Answer(404, `{"errors":[{"code":"BLOB_UNKNOWN","message":"blob unknown"}]}`), kind: layout.ErrNotFound, says: `404 Not Found: "blob unknown: blob unknown"`, gets: 1},
+		"404":        {effect: registrytest.Answer(404, `{"errors":[{"code":"BLOB_UNKNOWN","message":"blob unknown"}]}`), kind: layout.ErrNotFound, says: `404 Not Found: "blob unknown"`, gets: 1},
 		"403":        {effect: registrytest.Answer(403, ""), kind: ErrDenied, says: "403 Forbidden", gets: 1},
 		"503":        {effect: registrytest.Answer(503, ""), says: "gave up after 6 attempts", gets: 6},
 		"a web page": {effect: registrytest.Answer(200, page, "Content-Type", "text/html"), kind: layout.ErrDigest, says: "26 bytes, want 1000", gets: 1},
