@@ -9,12 +9,12 @@ import (
 )
 
 // verified reads a member's content and returns io.EOF only if all of it had
-// the hash, and the size where that is known. It is the one place where content
-// comes to be believed.
+// the hash, and the size and CRC-32 where they are known. It is the one place
+// where content comes to be believed; without a hash it is not.
 type verified struct {
 	r    io.ReadCloser
 	path string
-	want string // lower-case hex sha256
+	want string // lower-case hex sha256, "": somebody else looks
 	size int64  // -1: not known
 	crc  uint32 // 0: not known
 	got  int64
@@ -23,7 +23,7 @@ type verified struct {
 	err  error // what every further Read returns
 }
 
-// verify wraps the reader of a whole member. size may be -1, crc 0.
+// verify wraps the reader of a whole member. hash may be "", size -1, crc 0.
 func verify(r io.ReadCloser, path, hash string, size int64, crc uint32) io.ReadCloser {
 	return &verified{r: r, path: path, want: hash, size: size, crc: crc, sum: sha256.New()}
 }
@@ -33,7 +33,9 @@ func (v *verified) Read(b []byte) (int, error) {
 		return 0, v.err
 	}
 	n, err := v.r.Read(b)
-	v.sum.Write(b[:n])
+	if v.want != "" {
+		v.sum.Write(b[:n])
+	}
 	if v.crc != 0 {
 		v.sum3 = crc32.Update(v.sum3, crc32.IEEETable, b[:n])
 	}
@@ -55,7 +57,7 @@ func (v *verified) end() error {
 	if v.size >= 0 && v.got != v.size {
 		return errorf(ErrChecksum, v.path, "ends after %d bytes, want %d", v.got, v.size)
 	}
-	if got := hex.EncodeToString(v.sum.Sum(nil)); got != v.want {
+	if got := hex.EncodeToString(v.sum.Sum(nil)); v.want != "" && got != v.want {
 		return errorf(ErrChecksum, v.path, "got sha256 %s, want %s", got, v.want)
 	}
 	if v.crc != 0 && v.sum3 != v.crc {

@@ -159,6 +159,24 @@ func TestLazyReaderChecksLocalHeaders(t *testing.T) {
 	checkError(t, err, carton.ErrFormat, "another name")
 }
 
+// Who reads a stored member to its end and hashes it himself learns of a wrong
+// CRC all the same.
+func TestStoredMembersCRCIsCheckedByARangeOfAll(t *testing.T) {
+	z := good()
+	z.file("model/a").both(func(h *rawHeader) { h.crc++ })
+	b := z.bytes()
+	src, err := carton.NewReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := src.OpenRange(t.Context(), "model/a", 0, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.Copy(io.Discard, r)
+	checkError(t, err, carton.ErrChecksum, "CRC")
+}
+
 func TestLazyReaderReadsSymlinksWhenAsked(t *testing.T) {
 	b := linked("model/l", "a").bytes()
 	src, err := carton.NewLazyReader(bytes.NewReader(b), int64(len(b)))
