@@ -187,6 +187,7 @@ func (f *fetcher) arrived(crc uint32) error {
 		return diskError{err}
 	}
 	r, p := f.r, f.p
+	p.startWriteback(f.block)
 	r.mu.Lock()
 	p.blocks[f.block] = block{crc, fresh}
 	r.res.There += p.blockSize(f.block)

@@ -53,6 +53,13 @@ func (b block) arrived() bool { return b.state == fresh || b.state == old }
 // blocksOf returns how many blocks a part has.
 func blocksOf(size int64) int { return int((max(0, size) + BlockSize - 1) / BlockSize) }
 
+// startWriteback tells the file that block i is there.
+func (p *part) startWriteback(i int) {
+	if f, ok := p.file.(interface{ StartWriteback(off, n int64) }); ok {
+		f.StartWriteback(int64(i)*BlockSize, p.blockSize(i))
+	}
+}
+
 // blockSize returns the size of a part's block i.
 func (p *Part) blockSize(i int) int64 { return min(BlockSize, p.Size-int64(i)*BlockSize) }
 

@@ -126,6 +126,7 @@ func (r *run) attempt(p *part, buf []byte) (size int64, crc uint32, err error) {
 			if err := r.opts.Journal.add(p.i, blocksOf(size)-1, block); err != nil {
 				return size, crc, diskError{err}
 			}
+			p.startWriteback(blocksOf(size) - 1)
 			block = 0
 		}
 		p.meter.add(int64(n))

@@ -99,6 +99,14 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	return n, Explain("read", f.out.name, err)
 }
 
+// StartWriteback asks the system to begin to bring n written bytes from off to the
+// disk, and does not wait for it: what is there in time is not waited for by
+// [File.Commit]. It promises nothing, and does nothing where the system can't.
+func (f *File) StartWriteback(off, n int64) { startWriteback(f.f.File, off, n) }
+
+// StartWriteback is the same for a file of a [Folder].
+func StartWriteback(f *os.File, off, n int64) { startWriteback(f, off, n) }
+
 // Truncate sets the size in bytes.
 func (f *File) Truncate(size int64) error {
 	return Explain("write", f.out.name, f.f.Truncate(size))

@@ -21,3 +21,13 @@ func syncAll(root *os.Root) (bool, error) {
 	}
 	return true, err
 }
+
+func startWriteback(f *os.File, off, n int64) {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = c.Control(func(fd uintptr) {
+		_ = unix.SyncFileRange(int(fd), off, n, unix.SYNC_FILE_RANGE_WRITE)
+	})
+}

@@ -219,6 +219,8 @@ func (e *extent) ReadAt(b []byte, off int64) (int, error)  { return e.out.ReadAt
 func (e *extent) WriteAt(b []byte, off int64) (int, error) { return e.out.WriteAt(b, e.off+off) }
 func (e *extent) Close() error                             { return nil }
 
+func (e *extent) StartWriteback(off, n int64) { e.out.StartWriteback(e.off+off, n) }
+
 // entry writes a member's header, and its data where that is given.
 func (a *assembly) entry(path string, data []byte, crc uint32) error {
 	if err := a.plan.SetCRC(path, crc); err != nil {

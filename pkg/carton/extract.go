@@ -239,4 +239,6 @@ func (w *explainedFile) ReadAt(p []byte, off int64) (int, error) {
 	return n, w.explain("read", err)
 }
 
+func (w *explainedFile) StartWriteback(off, n int64) { place.StartWriteback(w.f, off, n) }
+
 func (w *explainedFile) Close() error { return w.explain("write", w.f.Close()) }
