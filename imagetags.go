@@ -27,6 +27,9 @@ const (
 	ImagePush
 	// ImageLeave pushes none, and leaves one that is there as it is.
 	ImageLeave
+	// ImageAlone pushes it in the place of the artifact, for registries that take
+	// images and nothing else.
+	ImageAlone
 )
 
 const (

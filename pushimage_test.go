@@ -323,10 +323,38 @@ func TestARegistryThatTakesImagesOnly(t *testing.T) {
 			t.Errorf("%+v: got %+v, %v", mapping, result, err)
 		}
 	}
+}
+
+// One that takes no layers but an image's: the hint leads on to the image form
+// alone, and from there nowhere.
+func TestARegistryThatTakesNoOtherLayers(t *testing.T) {
+	r := registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{ImagesOnly: true, ImageLayersOnly: true}})
+	mapping := convert.Options{Compat: convert.CompatImageConfig}
+	_, err := PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{Mapping: mapping})
+	if hints := hint.Of(err); !errors.Is(err, registry.ErrManifest) || len(hints) != 1 || !strings.HasPrefix(hints[0], "--compat image pushes") {
+		t.Errorf("with the config of an image: got %v with the hints %q", err, hints)
+	}
+	both := pushImage(t, sample(), "1", PushOptions{Options: Options{Target: inMemory()}, Image: ImagePush})
+	alone, err := PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{Image: ImageAlone})
+	if err != nil || alone.Digest != both.Image.Digest || alone.Image != nil {
+		t.Errorf("alone: got %+v, %v; want the image %s", alone, err, both.Image.Digest)
+	}
+	out := filepath.Join(t.TempDir(), "m.carton")
+	if result, err := Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: out}); err != nil || result.ModelHash != sample().Manifest().ModelHash() {
+		t.Errorf("pulled back: got %+v, %v", result, err)
+	}
+	for name, mapping := range map[string]convert.Options{
+		"Readme": {Readme: true}, "ImageSubject": {ImageSubject: true}, "Compat": {Compat: convert.CompatImageConfig},
+	} {
+		_, err := PushSource(t.Context(), sample(), "sample", r.Host+"/m:2", PushOptions{Mapping: mapping, Image: ImageAlone})
+		if err == nil || !strings.Contains(err.Error(), "without "+name) {
+			t.Errorf("%s: got %v, want a refusal that names it", name, err)
+		}
+	}
 	r.Break(registrytest.Fault{Methods: "PUT", Path: "/manifests/", Effect: registrytest.Answer(400, "")})
-	_, err = PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{Mapping: convert.Options{Compat: convert.CompatImageConfig}})
+	_, err = PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{Image: ImageAlone})
 	if !errors.Is(err, registry.ErrManifest) || len(hint.Of(err)) != 0 {
-		t.Errorf("with the config of an image already: got %v with the hints %q", err, hint.Of(err))
+		t.Errorf("an image already: got %v with the hints %q", err, hint.Of(err))
 	}
 }
 

@@ -15,7 +15,7 @@ func imageFlags() []cli.Flag {
 		&cli.StringFlag{Name: "image-tag", Usage: "tag the image form with `NAME`"},
 		&cli.BoolFlag{Name: "image-subject", Usage: "make the image form refer to the artifact, which then lists it"},
 		&cli.BoolFlag{Name: "readme", Usage: "add README and LICENSE where the page of a registry, such as Harbor's, looks for them"},
-		&cli.StringFlag{Name: "compat", Usage: "push `FORM` for a registry that takes no artifacts: image-config"},
+		&cli.StringFlag{Name: "compat", Usage: "push `FORM` for a registry that takes no artifacts: image-config, image"},
 	)
 }
 
@@ -46,9 +46,25 @@ func setImage(c *cli.Context, o *cartonoci.PushOptions) error {
 	if !c.IsSet("compat") {
 		return nil
 	}
-	form, err := oneOf(c, "compat", string(convert.CompatImageConfig))
+	form, err := oneOf(c, "compat", string(convert.CompatImageConfig), compatImage)
+	if form == compatImage {
+		return setImageAlone(c, o)
+	}
 	o.Mapping.Compat = convert.Compat(form)
 	return err
+}
+
+// compatImage is the value of --compat that pushes an image and nothing else.
+const compatImage = "image"
+
+func setImageAlone(c *cli.Context, o *cartonoci.PushOptions) error {
+	for _, name := range []string{"image", "readme"} {
+		if c.Bool(name) {
+			return usagef(c.Command.Name, "--compat image pushes the image form alone: it goes without --%s", name)
+		}
+	}
+	o.Image = cartonoci.ImageAlone
+	return nil
 }
 
 // sayWhatItCosts tells what an image form of raw layers stores twice.

@@ -41,7 +41,8 @@ import (
 //	registry VAR [OPTION…]      start a registry; $VAR is its host; -tls, -basic
 //	                            USER:PASSWORD, -token USER:PASSWORD, -public (with
 //	                            -token: anybody may pull), -open (… may GET blobs),
-//	                            -images (it takes no artifacts)
+//	                            -images (it takes no artifacts), -layers (no layers
+//	                            but an image's either)
 //	web VAR DIR                 serve a folder over https; $VAR_CA is its CA
 //	corrupt VAR REPO HASH       make a registry's blob wrong
 //	fault VAR METHODS PATH CODE make a registry answer with a status for ever
@@ -224,6 +225,8 @@ func scriptRegistry(ts *testscript.TestScript, _ bool, args []string) {
 			conf.Auth.AnonymousBlobs = true
 		case "-images":
 			conf.Quirks.ImagesOnly = true
+		case "-layers":
+			conf.Quirks.ImageLayersOnly = true
 		default:
 			ts.Fatalf("unknown option %s", args[i])
 		}

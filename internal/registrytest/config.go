@@ -67,4 +67,7 @@ type Quirks struct {
 	// ImagesOnly refuses an artifactType, and every config but an image's. [ECR
 	// before 2024]
 	ImagesOnly bool
+	// ImageLayersOnly refuses every layer but an image's. [Quay without general OCI
+	// support]
+	ImageLayersOnly bool
 }

@@ -9,13 +9,25 @@ import (
 )
 
 // refusesManifest answers as registries do that know images and nothing newer,
-// where ImagesOnly says so. [ECR before 2024, Artifactory's Docker repositories]
+// where ImagesOnly or ImageLayersOnly says so. [ECR before 2024, Artifactory's
+// Docker repositories]
 func (r *Registry) refusesManifest(w http.ResponseWriter, content []byte) bool {
 	var m ocispec.Manifest
-	if !r.conf.Quirks.ImagesOnly || json.Unmarshal(content, &m) != nil {
+	q := r.conf.Quirks
+	if !q.ImagesOnly && !q.ImageLayersOnly || json.Unmarshal(content, &m) != nil {
 		return false
 	}
+	if q.ImageLayersOnly {
+		for _, l := range m.Layers {
+			if !strings.HasPrefix(l.MediaType, "application/vnd.oci.image.layer.v1.tar") {
+				fail(w, http.StatusBadRequest, "MANIFEST_INVALID", "manifest invalid: unknown layer media type "+l.MediaType)
+				return true
+			}
+		}
+	}
 	switch {
+	case !q.ImagesOnly:
+		return false
 	case m.ArtifactType != "":
 		fail(w, http.StatusMethodNotAllowed, "UNSUPPORTED",
 			"Invalid parameter at 'ImageManifest' failed to satisfy constraint: 'Invalid JSON syntax'")
