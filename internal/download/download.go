@@ -56,7 +56,7 @@ type Part struct {
 }
 
 // File is where a part goes. Offsets are relative to the part. One with a method
-// StartWriteback(off, n int64) is told of every block that is there, to begin to
+// StartWriteback(off, n int64) is told of every whole block that is there, to begin to
 // bring it to the disk while the next ones arrive.
 type File interface {
 	io.ReaderAt

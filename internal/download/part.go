@@ -53,10 +53,12 @@ func (b block) arrived() bool { return b.state == fresh || b.state == old }
 // blocksOf returns how many blocks a part has.
 func blocksOf(size int64) int { return int((max(0, size) + BlockSize - 1) / BlockSize) }
 
-// startWriteback tells the file that block i is there.
+// startWriteback tells the file that block i is there, if it is a whole one: what
+// is smaller shares its pages with what is written next to it, and would be
+// written twice.
 func (p *part) startWriteback(i int) {
-	if f, ok := p.file.(interface{ StartWriteback(off, n int64) }); ok {
-		f.StartWriteback(int64(i)*BlockSize, p.blockSize(i))
+	if f, ok := p.file.(interface{ StartWriteback(off, n int64) }); ok && p.blockSize(i) == BlockSize {
+		f.StartWriteback(int64(i)*BlockSize, BlockSize)
 	}
 }
 
