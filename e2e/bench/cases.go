@@ -25,7 +25,7 @@ func init() {
 		{"pull", "pull in 4 members", pullLarge},
 		{"slow", "pull 1 member of half the size, each connection limited to 20 MB/s", pullSlow},
 		{"far-push", "push 256 MiB over TLS, 50 ms away", pushFar},
-		{"far-pull", "pull 256 MiB over TLS, 50 ms away", pullFar},
+		{"far-pull", "pull in 4 members over TLS, 50 ms away", pullFar},
 		{"kill-push", "push, killed at half, again: the second run", pushKilled},
 		{"kill-pull", "pull, killed at half, again: the second run", pullKilled},
 		{"memory", "memory: one size and ten times as much", memory},
