@@ -60,14 +60,14 @@ func pullKilled(ctx context.Context, r *rig) (result, error) {
 		return result{}, err
 	}
 	host, out := r.server.Plain, r.path("out")
-	clear := func(context.Context) error {
+	fresh := func(context.Context) error {
 		_, err := r.empty("out")
 		return err
 	}
 	res, err := r.killed(ctx, "out", []contender{
-		{name: ours, prepare: clear, program: plain(
+		{name: ours, prepare: fresh, program: plain(
 			r.carton("pull", host+"/org/carton:1", "-o", r.path("out", "m.carton"), "--plain-http"))},
-		{name: "oras-go", prepare: clear, program: plain(r.oras(out, "pull", host+"/org/oras:1"))},
+		{name: "oras-go", prepare: fresh, program: plain(r.oras(out, "pull", host+"/org/oras:1"))},
 	})
 	res.Title = fmt.Sprintf("pull %s, killed at half: the second run", gib(r.size))
 	res.Verdicts = []verdict{res.limit(0.52, "≤ 52 % of the bytes", r.size, got)}

@@ -39,7 +39,7 @@ type pullFrom struct {
 // pulls compares pulls of what was kept.
 func (r *rig) pulls(ctx context.Context, from pullFrom) (result, error) {
 	out := r.path("out")
-	clear := func(context.Context) error {
+	fresh := func(context.Context) error {
 		_, err := r.empty("out")
 		return err
 	}
@@ -49,16 +49,16 @@ func (r *rig) pulls(ctx context.Context, from pullFrom) (result, error) {
 		orasFlags, curlFlags = []string{"-ca-file", from.caFile}, []string{"--cacert", from.caFile, "--http1.1"}
 	}
 	contenders := []contender{
-		{name: ours, prepare: clear, program: plain(
+		{name: ours, prepare: fresh, program: plain(
 			r.carton(append([]string{"pull", from.host + "/org/carton:1", "-o", r.path("out", "m.carton")}, ourFlags...)...))},
-		{name: "oras-go", prepare: clear, program: plain(r.oras(out, append(orasFlags, "pull", from.host+"/org/oras:1")...))},
+		{name: "oras-go", prepare: fresh, program: plain(r.oras(out, append(orasFlags, "pull", from.host+"/org/oras:1")...))},
 	}
 	if from.gets != nil {
-		contenders = append(contenders, contender{name: "curl", prepare: clear, program: plain(
+		contenders = append(contenders, contender{name: "curl", prepare: fresh, program: plain(
 			r.curlAll(from.gets(base, out), curlFlags...))})
 	}
 	if from.skopeo {
-		contenders = append(contenders, contender{name: "skopeo", prepare: clear, program: plain(program{
+		contenders = append(contenders, contender{name: "skopeo", prepare: fresh, program: plain(program{
 			path: r.skopeo, dir: r.dir, args: []string{
 				"copy", "--quiet", "--src-tls-verify=false", "docker://" + from.host + "/org/carton:1", "oci:" + r.path("out", "layout") + ":1",
 			},

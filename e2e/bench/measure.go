@@ -79,6 +79,6 @@ func killedAt(ctx context.Context, p program, reached func(ctx context.Context) 
 	if err := cmd.Process.Kill(); err != nil {
 		return err
 	}
-	<-done
+	<-done //nolint:errcheck // it was killed
 	return nil
 }

@@ -74,7 +74,7 @@ func newWeight(size, middle int64) (*weight, error) {
 func (w *weight) ReadAt(p []byte, off int64) (int, error) {
 	total := 0
 	for total < len(p) && off < w.size {
-		n := 0
+		var n int
 		within := off % mebibyte
 		switch {
 		case off < headerSize:
