@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 )
@@ -15,6 +16,7 @@ type File struct {
 	out     *output
 	f       held     // its File is nil when it is done with
 	journal *os.File // nil without Options.Resume
+	writing sync.Mutex
 }
 
 // Create begins the file name. Where it exists and is not to be replaced the
@@ -86,6 +88,9 @@ func (f *File) Journal() *os.File { return f.journal }
 // WriteAt writes at an offset, as io.WriterAt says. Its error names the final
 // name.
 func (f *File) WriteAt(p []byte, off int64) (int, error) {
+	// Writers of one file wait for each other in the kernel, and spin there.
+	f.writing.Lock()
+	defer f.writing.Unlock()
 	n, err := f.f.WriteAt(p, off)
 	return n, Explain("write", f.out.name, err)
 }
