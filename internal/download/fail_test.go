@@ -62,6 +62,35 @@ func TestNoRanges(t *testing.T) {
 	}
 }
 
+// A range that came to its end while its part was given up is not the last that
+// is heard of the part.
+func TestARangeThatEndsAfterThePartFell(t *testing.T) {
+	p := newPlace(20 * mib)
+	atEnd := make(chan struct{})
+	p.reading = func(ctx context.Context, a ask, r io.Reader) io.Reader {
+		switch {
+		case a.n < 0:
+			return r
+		case a.off == 0: // the first answer, after which the other worker asks
+			return io.MultiReader(r, readerFunc(func([]byte) (int, error) {
+				close(atEnd)
+				<-ctx.Done()
+				return 0, io.EOF
+			}))
+		default:
+			<-atEnd
+			return failing(r, 300_000, httprange.ErrNoRanges)
+		}
+	}
+	if _, err := p.run(t, download.Options{Concurrency: 2}); err != nil {
+		t.Fatal(err)
+	}
+	p.complete(t)
+	if kinds, _ := p.kinds(0); len(kinds) != 2 || kinds[1] != "stream" {
+		t.Errorf("got %q, want ranges and then a stream", kinds)
+	}
+}
+
 // A place may think better of ranges while they are read.
 func TestRangesThatEnd(t *testing.T) {
 	for name, spoil := range map[string]func(r io.Reader) io.Reader{

@@ -72,10 +72,10 @@ func (r *run) fetched(p *part, first, n int, err error) error {
 	}
 	var disk diskError
 	switch {
+	case p.fallen: // whatever it was, it was told to end
 	case err == nil:
 		p.fails = 0
 		return nil
-	case p.fallen: // whatever it was, it was told to end
 	case r.ctx.Err() != nil:
 		return r.ctx.Err()
 	case errors.As(err, &disk):
