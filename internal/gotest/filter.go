@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -98,7 +99,7 @@ func (r *results) output(e event) {
 }
 
 func (r *results) testDone(e event) {
-	folder := strings.TrimPrefix(strings.TrimPrefix(e.Package, modulePath), "/")
+	folder := cmp.Or(strings.TrimPrefix(strings.TrimPrefix(e.Package, modulePath), "/"), ".")
 	if r.outcomes[folder] == nil {
 		r.outcomes[folder] = map[string]string{}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,5 +137,22 @@ func TestForeignLinesAreKept(t *testing.T) {
 	}
 	if got, want := out.String(), "go: downloading example.com v1.0.0\nok  \tp\t0.1s\nno newline"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Outcomes are found by the package's folder, as the list of cases names it.
+func TestOutcomesByFolder(t *testing.T) {
+	for pkg, folder := range map[string]string{
+		modulePath:                 ".",
+		modulePath + "/e2e":        "e2e",
+		modulePath + "/pkg/carton": "pkg/carton",
+	} {
+		res, err := filter(io.Discard, strings.NewReader(`{"Action":"pass","Package":"`+pkg+`","Test":"TestA"}`+"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.outcomes[folder]["TestA"]; got != "pass" {
+			t.Errorf("%s: got %v, want it under %s", pkg, res.outcomes, folder)
+		}
 	}
 }
