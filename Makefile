@@ -10,7 +10,8 @@ STATICCHECK   = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # go test, but nothing that was skipped or not checked stays unsaid, and every
 # hostile case of docs/cases.txt must have been tested.
-GOTEST = $(GO) run ./internal/gotest -cases docs/cases.txt
+GOTEST  = $(GOTESTS) -cases docs/cases.txt
+GOTESTS = $(GO) run ./internal/gotest
 
 # The race detector needs a C compiler; go says 0 where it found none.
 ifeq ($(shell $(GO) env CGO_ENABLED),1)
@@ -104,8 +105,8 @@ SOAK_TRIALS ?= 1000
 
 .PHONY: soak
 soak: ## 1,000 killed pushes and pulls, each run again and compared (half an hour)
-	CARTON_OCI_TRIALS=$(SOAK_TRIALS) $(GOTEST) -C e2e -count=1 -timeout=3h -run=Killed .
-	CARTON_OCI_TRIALS=$(SOAK_TRIALS) $(GOTEST) -count=1 -timeout=1h -run=KillAndResume ./pkg/registry
+	CARTON_OCI_TRIALS=$(SOAK_TRIALS) $(GOTESTS) -C e2e -count=1 -timeout=3h -run=Killed .
+	CARTON_OCI_TRIALS=$(SOAK_TRIALS) $(GOTESTS) -count=1 -timeout=1h -run=KillAndResume ./pkg/registry
 
 # BENCH takes flags of e2e/bench: make bench BENCH='-only push,pull -pairs 3'.
 .PHONY: bench

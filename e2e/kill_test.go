@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/e2e/internal/testregistry"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 )
 
 // The promise: a transfer that was killed, at any point, is continued by the
@@ -60,7 +61,6 @@ type trials struct {
 	count  int
 	total  int64 // bytes of blobs of a run that nobody kills
 	passed atomic.Int64
-	failed atomic.Int64
 	second atomic.Int64 // bytes of blobs of all second runs
 	least  atomic.Int64 // what they had to move
 }
@@ -106,7 +106,6 @@ func (ts *trials) each(t *testing.T, run func(t *testing.T, tr trial)) {
 				}
 				defer func() {
 					if t.Failed() {
-						ts.failed.Add(1)
 						t.Logf("CARTON_OCI_SEED=%d, trial %d: %v after %d of %d bytes", ts.seed, n, tr.signal, tr.at, ts.total)
 					} else {
 						ts.passed.Add(1)
@@ -117,11 +116,11 @@ func (ts *trials) each(t *testing.T, run func(t *testing.T, tr trial)) {
 		}
 	})
 	second, least := ts.second.Load(), ts.least.Load()
-	fmt.Printf("%s: %d passed, %d failed; the second runs moved %d MiB, where %d were missing and %d are all (seed %d)\n",
-		t.Name(), ts.passed.Load(), ts.failed.Load(), second>>20, least>>20, ts.total*int64(ts.count)>>20, ts.seed)
 	if most := least + int64(ts.count)*lostToKill; second > most {
 		t.Errorf("the second runs moved %d bytes, want at most %d: what had arrived travelled again", second, most)
 	}
+	testenv.Checked(t, int(ts.passed.Load()), "killed and run again, the second runs moved %d MiB, where %d were missing and %d are all (seed %d)",
+		second>>20, least>>20, ts.total*int64(ts.count)>>20, ts.seed)
 }
 
 // killed runs the command until the trap springs, ends it, and waits.

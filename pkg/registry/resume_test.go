@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
@@ -144,6 +145,7 @@ func TestKillAndResume(t *testing.T) {
 		if n := resumes.get(); n < int(trials)/2 {
 			t.Errorf("only %d of %d trials had something to resume", n, trials)
 		}
+		testenv.Checked(t, int(trials), "uploads killed and gone on with") //nolint:gosec // as many as a machine can do
 	})
 }
 
