@@ -19,9 +19,17 @@ import (
 // much again.
 const memoryAim = 160 << 20
 
+// garbageAim is how much garbage, in percent of what is in use, may wait for the
+// collector: half of Go's default. A transfer makes little of it, and its peak
+// shall not depend on for how long it does.
+const garbageAim = 50
+
 func main() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryAim)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbageAim)
 	}
 	os.Exit(run(os.Args[1:]))
 }
