@@ -501,6 +501,8 @@ func TestDirTakesOverWhatADeadProcessLeft(t *testing.T) {
 	b, desc := storetest.Blob(9, 1000)
 	writeTree(t, d.Path(), map[string]string{
 		"index.json.partial": "half of", "blobs/sha256/" + desc.Digest.Encoded() + ".partial": strings.Repeat("x", 5000),
+		// It was killed right after the rename.
+		"blobs/sha256/" + a.Layers[0].Digest.Encoded() + ".partial.journal": "of a blob that is there",
 	})
 	if err := d.Push(t.Context(), desc, storetest.Opener(b), nil); err != nil {
 		t.Error(err)

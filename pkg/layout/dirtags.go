@@ -11,6 +11,7 @@ import (
 	"regexp"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -139,7 +140,9 @@ func (d *Dir) PutManifest(ctx context.Context, desc ocispec.Descriptor, content 
 	})
 }
 
-// complete wants every blob of an image manifest to be in the folder.
+// complete wants every blob of an image manifest to be in the folder, and no
+// more of it: a process that is killed right behind a blob's rename leaves its
+// journal.
 func (d *Dir) complete(ctx context.Context, desc ocispec.Descriptor, content []byte) error {
 	if desc.MediaType != ocispec.MediaTypeImageManifest {
 		return nil
@@ -156,6 +159,7 @@ func (d *Dir) complete(ctx context.Context, desc ocispec.Descriptor, content []b
 		if size != b.Size {
 			return errorf(ErrDigest, string(b.Digest), "is %d bytes in %s, want %d", size, quote(d.path), b.Size)
 		}
+		place.Tidy(filepath.Join(d.path, blobPath(b.Digest)))
 	}
 	return nil
 }
