@@ -27,9 +27,6 @@ const (
 	ImagePush
 	// ImageLeave pushes none, and leaves one that is there as it is.
 	ImageLeave
-	// ImageAlone pushes it in the place of the artifact, for registries that take
-	// images and nothing else.
-	ImageAlone
 )
 
 const (
@@ -126,7 +123,7 @@ func refuseStranger(ctx context.Context, store layout.Store, tags []string) erro
 
 // refuseDrift refuses to move tags whose image form would be left behind with
 // another model.
-func refuseDrift(ctx context.Context, store layout.Store, tags []string, modelHash string) error {
+func refuseDrift(ctx context.Context, store layout.Store, tags []string, modelHash string, compat convert.Compat) error {
 	left, err := leftBehind(ctx, store, tags, modelHash)
 	if err != nil || len(left) == 0 {
 		return err
@@ -136,6 +133,9 @@ func refuseDrift(ctx context.Context, store layout.Store, tags []string, modelHa
 		Msg: fmt.Sprintf("is the image form of another model, and %s would move away from it", strings.TrimSuffix(left[0], imageSuffix)),
 	}
 	err = hint.With(err, "--no-image leaves it as it is")
+	if compat == convert.CompatImage {
+		return err // --image goes with an artifact
+	}
 	return hint.With(err, "--image moves both")
 }
 

@@ -80,8 +80,7 @@ func (r *PushResult) Bytes() int64 {
 // layout. Bytes that are there already are not sent, and not read.
 //
 // With ImagePush it pushes the image form of the carton too, which shares the
-// artifact's blobs; both tags move, the artifact's last. With ImageAlone the image
-// form is all that it pushes.
+// artifact's blobs; both tags move, the artifact's last.
 //
 // A carton that [carton.Check] finds errors in is not pushed, unless Force says
 // so. With NoClobber, a tag that points to something else is an error wrapping
@@ -216,7 +215,7 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 func (p *push) blame(err error) error {
 	var member *carton.Error
 	if !errors.As(err, &member) {
-		return fmt.Errorf("push %s: %w", p.site.loc, explainRefusal(err, p.opts))
+		return fmt.Errorf("push %s: %w", p.site.loc, explainRefusal(err, p.opts.Mapping))
 	}
 	blamed := fmt.Errorf("push %s: %w", p.name, member)
 	for _, h := range hint.Of(err) {
@@ -261,8 +260,8 @@ func (p *push) checkTags(ctx context.Context) error {
 		}
 		p.left = slices.DeleteFunc(p.left, func(tag string) bool { return slices.Contains(p.imageTags, tag) })
 		return err
-	case ImageUnsaid, ImageAlone:
-		return refuseDrift(ctx, p.site.store, p.tags, p.src.Manifest().ModelHash())
+	case ImageUnsaid:
+		return refuseDrift(ctx, p.site.store, p.tags, p.src.Manifest().ModelHash(), p.opts.Mapping.Compat)
 	}
 	return nil
 }
@@ -272,18 +271,10 @@ func (p *push) checkTags(ctx context.Context) error {
 func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
 	mapping := p.opts.Mapping
 	mapping.CacheDir, mapping.AllowInvalidInfo = p.opts.CacheDir, p.opts.Force
-	mapping.Image = p.opts.Image == ImagePush || p.opts.Image == ImageAlone
-	if p.opts.Image == ImageAlone {
-		if err := checkAlone(mapping); err != nil {
-			return nil, nil, err
-		}
-	}
+	mapping.Image = p.opts.Image == ImagePush
 	forms, err := convert.BuildForms(ctx, p.src, mapping)
 	if err != nil {
 		return nil, nil, err
-	}
-	if p.opts.Image == ImageAlone {
-		forms.Artifact, forms.Layers, forms.Image = forms.Image, forms.ImageLayers, nil
 	}
 	art := forms.Artifact
 	result := &PushResult{

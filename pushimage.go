@@ -98,31 +98,18 @@ func (p *push) checkClobber(ctx context.Context, forms *convert.Forms) error {
 	return refuseClobber(ctx, p.site.store, p.imageTags, forms.Image.Descriptor)
 }
 
-// checkAlone refuses what only an artifact has.
-func checkAlone(mapping convert.Options) error {
-	switch {
-	case mapping.Readme:
-		return errors.New("an image has no layers for README and LICENSE: push it without Readme")
-	case mapping.ImageSubject:
-		return errors.New("an image that is pushed alone has no artifact to refer to: push it without ImageSubject")
-	case mapping.Compat != convert.CompatNone:
-		return errors.New("an image that is pushed alone has the config of an image: push it without Compat")
-	}
-	return nil
-}
-
 // explainRefusal says what an image manifest may have been refused for, and what
 // can be done about it.
-func explainRefusal(err error, opts PushOptions) error {
+func explainRefusal(err error, mapping convert.Options) error {
 	if !errors.Is(err, registry.ErrManifest) {
 		return err
 	}
-	switch {
-	case opts.Image == ImageAlone:
+	switch mapping.Compat {
+	case convert.CompatImage:
 		return fmt.Errorf("the registry does not even take an image: %w", err)
-	case opts.Mapping.Compat != convert.CompatNone:
+	case convert.CompatImageConfig:
 		err = fmt.Errorf("the registry takes no such image manifest, even with the config of an image: %w", err)
-		return hint.With(err, "--compat image pushes the image form alone, whose layers are an image's too")
+		return hint.With(err, "--compat %s pushes the image form alone, whose layers are an image's too", convert.CompatImage)
 	}
 	err = fmt.Errorf("the registry takes no such image manifest, most likely for its artifactType or media types: %w", err)
 	return hint.With(err, "--compat %s pushes what such registries take", convert.CompatImageConfig)

@@ -335,7 +335,7 @@ func TestARegistryThatTakesNoOtherLayers(t *testing.T) {
 		t.Errorf("with the config of an image: got %v with the hints %q", err, hints)
 	}
 	both := pushImage(t, sample(), "1", PushOptions{Options: Options{Target: inMemory()}, Image: ImagePush})
-	alone, err := PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{Image: ImageAlone})
+	alone, err := PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{Mapping: convert.Options{Compat: convert.CompatImage}})
 	if err != nil || alone.Digest != both.Image.Digest || alone.Image != nil {
 		t.Errorf("alone: got %+v, %v; want the image %s", alone, err, both.Image.Digest)
 	}
@@ -343,16 +343,18 @@ func TestARegistryThatTakesNoOtherLayers(t *testing.T) {
 	if result, err := Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: out}); err != nil || result.ModelHash != sample().Manifest().ModelHash() {
 		t.Errorf("pulled back: got %+v, %v", result, err)
 	}
-	for name, mapping := range map[string]convert.Options{
-		"Readme": {Readme: true}, "ImageSubject": {ImageSubject: true}, "Compat": {Compat: convert.CompatImageConfig},
+	for name, opts := range map[string]PushOptions{
+		"Readme":       {Mapping: convert.Options{Compat: convert.CompatImage, Readme: true}},
+		"ImageSubject": {Mapping: convert.Options{Compat: convert.CompatImage, ImageSubject: true}},
+		"Image":        {Mapping: convert.Options{Compat: convert.CompatImage}, Image: ImagePush},
 	} {
-		_, err := PushSource(t.Context(), sample(), "sample", r.Host+"/m:2", PushOptions{Mapping: mapping, Image: ImageAlone})
-		if err == nil || !strings.Contains(err.Error(), "without "+name) {
-			t.Errorf("%s: got %v, want a refusal that names it", name, err)
+		_, err := PushSource(t.Context(), sample(), "sample", r.Host+"/m:2", opts)
+		if err == nil || !strings.Contains(err.Error(), "goes without Image") {
+			t.Errorf("%s: got %v, want a refusal", name, err)
 		}
 	}
 	r.Break(registrytest.Fault{Methods: "PUT", Path: "/manifests/", Effect: registrytest.Answer(400, "")})
-	_, err = PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{Image: ImageAlone})
+	_, err = PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{Mapping: convert.Options{Compat: convert.CompatImage}})
 	if !errors.Is(err, registry.ErrManifest) || len(hint.Of(err)) != 0 {
 		t.Errorf("an image already: got %v with the hints %q", err, hint.Of(err))
 	}

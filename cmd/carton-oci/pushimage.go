@@ -46,24 +46,16 @@ func setImage(c *cli.Context, o *cartonoci.PushOptions) error {
 	if !c.IsSet("compat") {
 		return nil
 	}
-	form, err := oneOf(c, "compat", string(convert.CompatImageConfig), compatImage)
-	if form == compatImage {
-		return setImageAlone(c, o)
-	}
+	form, err := oneOf(c, "compat", string(convert.CompatImageConfig), string(convert.CompatImage))
 	o.Mapping.Compat = convert.Compat(form)
-	return err
-}
-
-// compatImage is the value of --compat that pushes an image and nothing else.
-const compatImage = "image"
-
-func setImageAlone(c *cli.Context, o *cartonoci.PushOptions) error {
+	if err != nil || o.Mapping.Compat != convert.CompatImage {
+		return err
+	}
 	for _, name := range []string{"image", "readme"} {
 		if c.Bool(name) {
 			return usagef(c.Command.Name, "--compat image pushes the image form alone: it goes without --%s", name)
 		}
 	}
-	o.Image = cartonoci.ImageAlone
 	return nil
 }
 
@@ -88,7 +80,7 @@ func (s *session) sayWhatStaysBehind(r *cartonoci.PushResult) {
 // sayWhoSeesNothing warns of what nobody else will: containerd mounts a model
 // artifact without an error, and empty.
 func (s *session) sayWhoSeesNothing(o *cartonoci.PushOptions, to cartonoci.Location) {
-	if o.Image == cartonoci.ImageUnsaid && to.Kind == cartonoci.KindRegistry && to.Tag != "" && !o.DryRun {
+	if o.Image == cartonoci.ImageUnsaid && o.Mapping.Compat != convert.CompatImage && to.Kind == cartonoci.KindRegistry && to.Tag != "" && !o.DryRun {
 		s.notef("containerd mounts this as an empty folder; --image adds a form that it mounts")
 	}
 }

@@ -48,6 +48,8 @@ func buildForms(ctx context.Context, src carton.Source, opts Options, image bool
 	if err != nil {
 		return nil, err
 	}
+	alone := b.opts.Compat == CompatImage
+	image = image || alone
 	forms := &Forms{}
 	if forms.Layers, err = plannedLayers(src, plan, b.opts); err != nil {
 		return nil, err
@@ -73,14 +75,13 @@ func buildForms(ctx context.Context, src carton.Source, opts Options, image bool
 	if b.opts.ImageSubject {
 		spec.subject = &forms.Artifact.Descriptor
 	}
-	if forms.ImageLayers, err = plannedLayers(src, imagePlan, b.opts); err != nil {
+	if forms.ImageLayers, err = b.plannedImage(imagePlan); err != nil {
 		return nil, err
 	}
-	for i := range forms.ImageLayers {
-		forms.ImageLayers[i].MediaType = spec.layers[i].MediaType
+	if forms.Image, err = spec.build(); err != nil || !alone {
+		return forms, err
 	}
-	forms.Image, err = spec.build()
-	return forms, err
+	return &Forms{Artifact: forms.Image, Layers: forms.ImageLayers}, nil
 }
 
 // headName is what the tar of MANIFEST and carton.toml is called where people see
@@ -115,6 +116,15 @@ func (b *builder) planImage(plan []planned) ([]planned, error) {
 		tars = append([]planned{head}, tars...)
 	}
 	return tars, nil
+}
+
+// plannedImage tells what the layers of an image's plan hold.
+func (b *builder) plannedImage(plan []planned) ([]PlannedLayer, error) {
+	layers, err := plannedLayers(b.src, plan, b.opts)
+	for i := range layers {
+		layers[i].MediaType = imageTypes[plan[i].format]
+	}
+	return layers, err
 }
 
 // checkImageMembers refuses what an image can't hold: names that mean "delete

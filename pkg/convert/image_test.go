@@ -388,3 +388,37 @@ func TestImagesThatAreNone(t *testing.T) {
 		t.Errorf("unchanged: %v", err)
 	}
 }
+
+// The image alone is the one that is beside the artifact otherwise, whoever is
+// asked for it.
+func TestCompatImage(t *testing.T) {
+	for _, layers := range []Form{FormTar, FormRaw} {
+		for _, compress := range []Compression{CompressNone, CompressZstd} {
+			both, err := BuildForms(t.Context(), kinds(), Options{Image: true, Layers: layers, Compress: compress})
+			if err != nil {
+				t.Fatal(err)
+			}
+			opts := Options{Compat: CompatImage, Layers: layers, Compress: compress}
+			alone, err := BuildForms(t.Context(), kinds(), opts)
+			if err != nil || alone.Image != nil || alone.Artifact.Digest != both.Image.Digest {
+				t.Fatalf("%s, %s: got %+v, %v; want the image %s and no other", layers, compress, alone, err, both.Image.Digest)
+			}
+			art, _, err := Build(t.Context(), kinds(), opts)
+			if err != nil || art.Digest != both.Image.Digest {
+				t.Errorf("%s, %s: Build: got %+v, %v", layers, compress, art, err)
+			}
+			plan, err := Plan(t.Context(), kinds(), opts)
+			if diff := cmp.Diff(both.ImageLayers, plan); err != nil || diff != "" {
+				t.Errorf("%s, %s: Plan: %v (-want +got)\n%s", layers, compress, err, diff)
+			}
+		}
+	}
+	for name, opts := range map[string]Options{
+		"image": {Image: true}, "subject": {ImageSubject: true}, "readme": {Readme: true},
+	} {
+		opts.Compat = CompatImage
+		if _, err := BuildForms(t.Context(), kinds(), opts); err == nil || !strings.Contains(err.Error(), "goes without") {
+			t.Errorf("%s: got %v, want a refusal", name, err)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -56,6 +57,9 @@ const (
 	// CompatImageConfig: no artifactType, and the config of an image. Layers keep
 	// their media types.
 	CompatImageConfig Compat = "image-config"
+	// CompatImage: the image form, in the place of the artifact. Its layers are an
+	// image's too.
+	CompatImage Compat = "image"
 )
 
 // Options say how a carton becomes an artifact. Together with the carton they
@@ -99,6 +103,12 @@ type Options struct {
 
 // withDefaults fills in what is "" and refuses what is no option.
 func (o Options) withDefaults() (Options, error) {
+	if o.Compat == CompatImage {
+		if o.Image || o.ImageSubject || o.Readme {
+			return o, errors.New("compat: an image alone has no artifact beside it to refer to or to have a readme: it goes without Image, ImageSubject and Readme")
+		}
+		o.Image = true
+	}
 	if o.Image {
 		o.Layers = cmp.Or(o.Layers, FormTar)
 	}
@@ -113,8 +123,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("media types: got %q, want %s, %s or %s", o.MediaTypes, FamilyCNAI, FamilyCNCF, FamilyDraft)
 	case !slices.Contains([]Compression{CompressNone, CompressZstd, CompressGzip}, o.Compress):
 		return o, fmt.Errorf("compression: got %q, want %s, %s or %s", o.Compress, CompressNone, CompressZstd, CompressGzip)
-	case o.Compat != CompatNone && o.Compat != CompatImageConfig:
-		return o, fmt.Errorf("compat: got %q, want %s or nothing", o.Compat, CompatImageConfig)
+	case !slices.Contains([]Compat{CompatNone, CompatImageConfig, CompatImage}, o.Compat):
+		return o, fmt.Errorf("compat: got %q, want %s, %s or nothing", o.Compat, CompatImageConfig, CompatImage)
 	case o.Readme && o.MediaTypes == FamilyDraft:
 		return o, fmt.Errorf("readme: %s has no media type for it, want %s or %s", FamilyDraft, FamilyCNAI, FamilyCNCF)
 	}

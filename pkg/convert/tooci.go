@@ -55,29 +55,21 @@ type PlannedLayer struct {
 // without reading any content but carton.toml and the sizes that ToOCI too has to
 // learn.
 func Plan(ctx context.Context, src carton.Source, opts Options) ([]PlannedLayer, error) {
-	opts, err := opts.withDefaults()
+	b, err := newBuilder(ctx, src, opts)
 	if err != nil {
 		return nil, err
 	}
-	members, err := sizedMembers(ctx, src)
+	plan, err := b.plan()
 	if err != nil {
 		return nil, err
 	}
-	info, err := readInfo(ctx, src, opts.AllowInvalidInfo)
-	if err != nil {
-		return nil, err
-	}
-	p := newPlanner(members, rolesOf(info), opts)
-	if opts.Readme {
-		if p.extras, err = findExtras(src, info, members); err != nil {
+	if b.opts.Compat == CompatImage {
+		if plan, err = b.planImage(plan); err != nil {
 			return nil, err
 		}
+		return b.plannedImage(plan)
 	}
-	plan, err := p.layers()
-	if err != nil {
-		return nil, err
-	}
-	return plannedLayers(src, plan, opts)
+	return plannedLayers(src, plan, b.opts)
 }
 
 // plannedLayers tells what the layers of a plan hold.
