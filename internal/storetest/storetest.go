@@ -6,16 +6,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
 
 	"github.com/carton-oci/carton-oci/pkg/layout"
-	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -291,163 +288,4 @@ func ranges(t *testing.T, s layout.Store) {
 		}
 		rc.Close()
 	}
-}
-
-// Artifact returns an artifact of two layers.
-func Artifact(t testing.TB, seed byte) *layout.Artifact {
-	t.Helper()
-	config := []byte(fmt.Sprintf(`{"seed":%d}`, seed))
-	spec := layout.ArtifactSpec{
-		ArtifactType: "application/vnd.example.v1",
-		Config:       layout.Layer{Descriptor: describe(typeConfig, config), Name: "config", Open: Opener(config)},
-	}
-	for i := range byte(2) {
-		b, desc := Blob(2*seed+i, 1000)
-		spec.Layers = append(spec.Layers, layout.Layer{Descriptor: desc, Name: fmt.Sprintf("model/%d", i), Open: Opener(b)})
-	}
-	a, err := layout.NewArtifact(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-// pushLayers pushes what the artifact's image manifest lists.
-func pushLayers(t *testing.T, s layout.Store, a *layout.Artifact) {
-	t.Helper()
-	for _, l := range append([]layout.Layer{a.Config}, a.Layers...) {
-		if err := s.Push(t.Context(), l.Descriptor, l.Open, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func wantManifest(t *testing.T, s layout.Store, ref string, a *layout.Artifact) {
-	t.Helper()
-	desc, err := s.Resolve(t.Context(), ref)
-	if err != nil {
-		t.Errorf("Resolve %s: %v", ref, err)
-		return
-	}
-	if desc.Digest != a.Digest || desc.Size != a.Size || desc.MediaType != a.MediaType {
-		t.Errorf("Resolve %s: got %+v, want %+v", ref, desc, a.Descriptor)
-	}
-	b, err := s.FetchManifest(t.Context(), desc)
-	if err != nil {
-		t.Error(err)
-	}
-	if diff := cmp.Diff(string(a.Manifest), string(b)); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func manifests(t *testing.T, s layout.Store) {
-	a := Artifact(t, 1)
-	pushLayers(t, s, a)
-	if err := s.PutManifest(t.Context(), a.Descriptor, a.Manifest); err != nil {
-		t.Fatal(err)
-	}
-	wantManifest(t, s, string(a.Digest), a)
-	if _, err := s.Resolve(t.Context(), "v1"); !errors.Is(err, layout.ErrNotFound) {
-		t.Errorf("a tag that was not set: got %v, want ErrNotFound", err)
-	}
-	if err := s.PutManifest(t.Context(), a.Descriptor, a.Manifest, "v1", "latest"); err != nil {
-		t.Fatal(err)
-	}
-	for _, ref := range []string{"v1", "latest", string(a.Digest)} {
-		wantManifest(t, s, ref, a)
-	}
-	lying := a.Descriptor
-	lying.Size++
-	if _, err := s.FetchManifest(t.Context(), lying); err == nil {
-		t.Error("fetches a manifest of another size")
-	}
-}
-
-func tagsMove(t *testing.T, s layout.Store) {
-	old, young := Artifact(t, 1), Artifact(t, 2)
-	for _, a := range []*layout.Artifact{old, young} {
-		pushLayers(t, s, a)
-		if err := s.PutManifest(t.Context(), a.Descriptor, a.Manifest, "v1", "tag-"+a.Digest.Encoded()[:8]); err != nil {
-			t.Fatal(err)
-		}
-		wantManifest(t, s, "v1", a)
-	}
-	wantManifest(t, s, "tag-"+old.Digest.Encoded()[:8], old)
-	wantManifest(t, s, string(old.Digest), old)
-}
-
-func putOfOtherBytes(t *testing.T, s layout.Store) {
-	a, other := Artifact(t, 1), Artifact(t, 2)
-	pushLayers(t, s, a)
-	pushLayers(t, s, other)
-	for name, content := range map[string][]byte{
-		"other bytes": other.Manifest, "shorter": a.Manifest[:len(a.Manifest)-1], "nothing": nil,
-	} {
-		if err := s.PutManifest(t.Context(), a.Descriptor, content, "v1"); !errors.Is(err, layout.ErrDigest) {
-			t.Errorf("%s: got %v, want ErrDigest", name, err)
-		}
-	}
-	for _, ref := range []string{"v1", string(a.Digest)} {
-		if _, err := s.Resolve(t.Context(), ref); !errors.Is(err, layout.ErrNotFound) {
-			t.Errorf("Resolve %s: got %v, want ErrNotFound", ref, err)
-		}
-	}
-}
-
-func pushesAtOnce(t *testing.T, s layout.Store) {
-	var workers sync.WaitGroup
-	for i := range 12 {
-		b, desc := Blob(byte(i%4), 200_000) // three of each
-		workers.Go(func() {
-			if err := s.Push(t.Context(), desc, Opener(b), nil); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	for i := range 4 {
-		a := Artifact(t, byte(100+i))
-		workers.Go(func() {
-			if _, err := layout.Push(t.Context(), s, a, layout.PushOptions{Tags: []string{fmt.Sprintf("v%d", i), "latest"}}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	workers.Wait()
-	for i := range 4 {
-		b, desc := Blob(byte(i), 200_000)
-		wantBlob(t, s, b, desc)
-		wantManifest(t, s, fmt.Sprintf("v%d", i), Artifact(t, byte(100+i)))
-	}
-	if _, err := s.Resolve(t.Context(), "latest"); err != nil {
-		t.Error(err)
-	}
-}
-
-func wholeArtifact(t *testing.T, s layout.Store) {
-	a := Artifact(t, 1)
-	first, err := layout.Push(t.Context(), s, a, layout.PushOptions{Tags: []string{"v1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := a.Config.Size + 2000; first.BytesUploaded != want {
-		t.Errorf("uploaded %d bytes, want %d", first.BytesUploaded, want)
-	}
-	for i := range a.Layers { // the second time nothing is opened
-		a.Layers[i].Open = nil
-	}
-	a.Config.Open = nil
-	second, err := layout.Push(t.Context(), s, a, layout.PushOptions{Tags: []string{"v1"}, NoClobber: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if second.BytesUploaded != 0 || second.Layers[1].Status != layout.Exists {
-		t.Errorf("the second time: got %+v", second)
-	}
-	wantManifest(t, s, "v1", a)
-	other := Artifact(t, 2)
-	if _, err := layout.Push(t.Context(), s, other, layout.PushOptions{Tags: []string{"v1"}, NoClobber: true}); !errors.Is(err, layout.ErrTagExists) {
-		t.Errorf("got %v, want ErrTagExists", err)
-	}
-	wantNoBlob(t, s, other.Layers[0].Descriptor)
 }
