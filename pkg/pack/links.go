@@ -67,6 +67,17 @@ func redact(address string) string {
 	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + file
 }
 
+// addressBelow is the address of a file below that of its folder. Names are not
+// escaped, and addresses are: "100%.bin" is asked for as "100%25.bin".
+func addressBelow(folder, name string) string {
+	u, _ := url.Parse(folder) // checked
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		parts[i] = url.PathEscape(part)
+	}
+	return u.JoinPath(parts...).String()
+}
+
 // links says what a thin carton of the files leaves out, nil where nothing was
 // asked for. Nothing is fetched: the files are at hand, and give the hashes.
 func (p *packer) links(src *source) (*carton.Links, error) {
@@ -85,8 +96,7 @@ func (p *packer) links(src *source) (*carton.Links, error) {
 			switch {
 			case !inModel || m.Target != "":
 			case link.Path == "":
-				u, _ := url.Parse(link.URL) // checked
-				address = u.JoinPath(strings.Split(rest, "/")...).String()
+				address = addressBelow(link.URL, rest)
 			case path.Clean(link.Path) == m.Path:
 				address = link.URL
 			}

@@ -3,6 +3,7 @@ package pack_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net/url"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -88,4 +89,38 @@ func TestLinksAreChecked(t *testing.T) {
 	refused(t, opts, pack.ErrOptions, "there is no file model/none to link", tree(t, map[string]string{"a": "x"}))
 	opts.Links = []pack.Link{{Path: "carton.toml", URL: "https://h/x"}}
 	refused(t, opts, pack.ErrOptions, "links are of files below model/", tree(t, map[string]string{"a": "x"}))
+}
+
+// A server that takes the path out of the request finds the file by its name,
+// whatever the name is.
+func TestLinksOfAwkwardNames(t *testing.T) {
+	names := []string{
+		"100%.bin", "a%20b.bin", "%", "%2e%2e/x.bin", "a%2Fb.bin", "q?x=1.bin", "n#1.bin", "two words.bin", "a+b.bin", "a&b=c.bin", "ü/é.bin", "日本.bin",
+		"semi;colon,comma.bin", "it's(1)!.bin", "a@b:c.bin", "{x}[0]|^`.bin", `"quoted".bin`, "~tilde.bin", "$HOME.bin",
+	}
+	files := map[string]string{}
+	for _, name := range names {
+		files[name] = "content of " + name
+	}
+	dir := tree(t, files)
+	for base, at := range map[string]string{
+		"https://h.example": "/", "https://h.example/": "/", "https://h.example/a%20b/main": "/a b/main/", "https://h.example/m%25/": "/m%/",
+	} {
+		opts := noop
+		opts.Links = []pack.Link{{URL: base}}
+		c := open(t, opts, dir)
+		for _, name := range names {
+			urls := c.Thin.URLs[sum(files[name])]
+			if len(urls) != 1 {
+				t.Fatalf("%s: got %v", name, urls)
+			}
+			u, err := url.Parse(urls[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if u.Host != "h.example" || u.Path != at+name || u.RawQuery != "" || u.Fragment != "" {
+				t.Errorf("%s below %s: got %s, which asks for %q", name, base, urls[0], u.Path)
+			}
+		}
+	}
 }

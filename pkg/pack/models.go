@@ -153,7 +153,11 @@ func (p *packer) readPT2(f *file) error {
 		return p.broken(f.path, carton.ErrFormat, err)
 	case err != nil:
 		return fmt.Errorf("%s: %w", carton.QuotePath(f.path), err)
-	case p.keepsInfo():
+	}
+	for _, text := range a.Findings {
+		p.warnf("%s: %s", carton.QuotePath(f.path), text)
+	}
+	if p.keepsInfo() {
 		return nil
 	}
 	if v := torchRelease.FindString(a.TorchVersion); v != "" && p.opts.FrameworkVersion == "" && !otherFramework(p.opts.Runner) {
@@ -168,8 +172,9 @@ func (p *packer) readPT2(f *file) error {
 		return nil
 	}
 	m := a.Models[0]
-	inputs, why := specsOf(m.Inputs)
-	outputs, whyOut := specsOf(m.Outputs)
+	symbols := symbolsOf(m.Inputs)
+	inputs, why := specsOf(m.Inputs, symbols)
+	outputs, whyOut := specsOf(m.Outputs, symbols)
 	if why == "" {
 		why = whyOut
 	}
@@ -202,9 +207,28 @@ func (p *packer) declare(inputs, outputs []carton.TensorSpec, from string) {
 	}
 }
 
-// specsOf declares a model's values. Where one of them can't be declared, none
+// symbolName is what a dimension is called that is one symbol. Any other is an
+// expression, which carton.toml does not have.
+var symbolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// symbolsOf returns the symbols that are dimensions of inputs, which give them
+// their values.
+func symbolsOf(inputs []pt2.Value) map[string]bool {
+	symbols := map[string]bool{}
+	for _, v := range inputs {
+		for _, d := range v.Shape {
+			if symbolName.MatchString(d.Symbol) {
+				symbols[d.Symbol] = true
+			}
+		}
+	}
+	return symbols
+}
+
+// specsOf declares a model's values. A dimension that is none of the symbols may
+// have any length: an expression, or what is known only after the model ran. Where one of them can't be declared, none
 // is, as the format wants all or none; why says which and why.
-func specsOf(values []pt2.Value) (specs []carton.TensorSpec, why string) {
+func specsOf(values []pt2.Value, symbols map[string]bool) (specs []carton.TensorSpec, why string) {
 	seen := map[string]bool{}
 	for _, v := range values {
 		dtype, ok := cartonTypes[v.DType]
@@ -220,7 +244,7 @@ func specsOf(values []pt2.Value) (specs []carton.TensorSpec, why string) {
 		shape := carton.Shape{Dims: []carton.Dim{}}
 		for _, d := range v.Shape {
 			dim := carton.Dim{Size: max(d.Size, 0), Symbol: d.Symbol}
-			if d.Size < 0 && d.Symbol == "" {
+			if d.Size < 0 && !symbols[d.Symbol] {
 				dim.Symbol = "*"
 			}
 			shape.Dims = append(shape.Dims, dim)

@@ -3,6 +3,7 @@ package pack_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -154,4 +155,32 @@ func TestPT2ThatCanNotBeDeclared(t *testing.T) {
 func TestARealPT2Archive(t *testing.T) {
 	c := open(t, pack.Options{Runner: "aoti", FrameworkVersion: "=2.7.0"}, testenv.Fixture(t, "pt2/ep1.pt2"))
 	wantListing(t, c, "carton.toml", "model/ep1.pt2", "tensor_data/index.toml")
+}
+
+// TestShapesOfTorch: a dimension that torch calls by one symbol has its name, any
+// other may have any length.
+func TestShapesOfTorch(t *testing.T) {
+	for name, want := range map[string][]string{
+		"lin_dyn": {`x float32 ["s77", 8]`, `linear_1 float32 ["s77", 4]`},
+		"derived": {`x float32 ["*", 4]`, `clone float32 ["*", 4]`},
+		"expr": {
+			`x float32 ["s77", "s27"]`, `y float32 ["s17", "s27"]`, `cat float32 ["*", "s27"]`, `reshape float32 ["*"]`,
+			`slice_2 float32 ["s77", "*"]`, `cat_1 float32 ["*", "s27"]`, `nonzero int64 ["*", 2]`,
+		},
+		"u32": {`a uint32 [2]`, `b uint64 [2]`, `c uint16 [2]`, `add int64 [2]`, `c uint16 [2]`},
+		"uni": {`x float32 [1, 2]`, `add float32 [1, 2]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts := noop
+			opts.Strict = true
+			c := open(t, opts, testenv.Fixture(t, "pt2/torch-2.14/"+name+".pt2"))
+			var got []string
+			for _, s := range slices.Concat(c.Info.Inputs, c.Info.Outputs) {
+				got = append(got, s.Name+" "+string(s.DType)+" "+s.Shape.String())
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
 }

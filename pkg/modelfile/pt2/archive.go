@@ -88,7 +88,7 @@ type Archive struct {
 	Files []File
 	// Extra are those that the author added: extra/, or extra_files/.
 	Extra []File
-	// Findings say what was not checked or looks wrong, a sentence each.
+	// Findings say what looks wrong, a sentence each.
 	Findings []string
 }
 
@@ -157,6 +157,9 @@ type Value struct {
 type Dim struct {
 	// Size is -1 where the dimension is symbolic.
 	Size int64
-	// Symbol is the expression, as in "s77" or "2*s0"; "" where Size is known.
+	// Symbol is the name of a dimension that is one symbol, as in "s77"; of any
+	// other the expression as the archive has it: "2*s0" of older torch, newer ones
+	// write sympy's "Mul(Integer(2), Symbol('s0', integer=True))". "" where Size is
+	// known.
 	Symbol string
 }

@@ -182,6 +182,7 @@ func (o *opener) packWeight(t *Tensor, n int) error {
 	case len(t.Shape) != len(t.Stride):
 		return fmt.Errorf("has %d strides for %d dimensions", len(t.Stride), len(t.Shape))
 	}
+	o.blobs[t.File] = true
 	if _, _, err := t.extent(); err != nil {
 		return err
 	}

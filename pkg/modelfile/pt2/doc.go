@@ -35,15 +35,18 @@
 //     does not hold are errors. What is not believed, such as the graph's nodes,
 //     is skipped.
 //   - archive_format is "pt2", archive_version "0" where there is one, byteorder
-//     "little" or "big"; anything else is refused. Without byteorder it is little.
+//     "little" or "big", .data/version a number; anything else is refused. Without byteorder it is little.
 //   - A tensor is a view of a storage, the raw bytes of one entry: element
 //     (i, j, …) is the one at offset + i·stride₀ + j·stride₁ + …. Several names, and
 //     several models, may view one storage. Sizes, strides and offset are not
 //     negative, and every element lies inside the storage, except that a storage
 //     of no bytes is what torch saves of a tensor without data.
+//   - What a definition names is there, a compiled package holds a library or its
+//     code, files of weights are named by a config, and there is a model: [Archive]
+//     Findings says where that is not so.
 //   - .data/serialization_id is 20 digits of a hash of names and 20 of one of
 //     CRCs. The second half is recomputed. The first depends on the C++ library
-//     that torch was built with, and is not; [Archive] Findings says so.
+//     that torch was built with, and is not.
 //
 // # Limits
 //

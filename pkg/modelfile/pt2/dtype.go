@@ -27,6 +27,9 @@ var dtypes = map[int64]dtype{
 	30: {"F8_E5M2", 1, 1},
 	31: {"F8_E4M3FNUZ", 1, 1},
 	32: {"F8_E5M2FNUZ", 1, 1},
+	33: {"F8_E8M0", 1, 1},
+	34: {"U32", 4, 4}, // since schema 8.20, torch 2.14
+	35: {"U64", 8, 8},
 }
 
 // byName are the same by name.

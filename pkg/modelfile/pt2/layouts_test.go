@@ -270,7 +270,7 @@ func TestNotPT2(t *testing.T) {
 func TestSerializationID(t *testing.T) {
 	good := modeltest.PT2(t, sharing())
 	a := mustOpen(t, good)
-	if len(a.SerializationID) != 40 || !has(a.Findings, "first half") || has(a.Findings, "changed after torch wrote it") {
+	if len(a.SerializationID) != 40 || has(a.Findings, "changed after torch wrote it") {
 		t.Errorf("got %q with %q", a.SerializationID, a.Findings)
 	}
 	records := modeltest.Records(t, good)

@@ -53,6 +53,7 @@ func (o *opener) pickledWeights() error {
 // fromSignature lists the weights and constants that a signature names, and that
 // lie pickled in these files.
 func (o *opener) fromSignature(m *Model, p *program, weights, constants string) error {
+	o.blobs[weights], o.blobs[constants] = true, true
 	for _, s := range p.specs[0] {
 		file := weights
 		if s.kind == "tensor_constant" || s.kind == "custom_obj" || s.transient {

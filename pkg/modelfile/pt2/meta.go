@@ -3,6 +3,8 @@ package pt2
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/jsonstream"
 )
@@ -59,6 +61,9 @@ func readMeta(r *jsonstream.Reader) (*meta, error) {
 	return m, err
 }
 
+// symbolRepr is how torch writes a dimension that is one symbol: sympy's srepr.
+var symbolRepr = regexp.MustCompile(`^Symbol\('([A-Za-z_][A-Za-z0-9_]*)'(?:, [a-z_]+=(?:True|False))*\)$`)
+
 func readDims(r *jsonstream.Reader) ([]Dim, error) {
 	dims := []Dim{}
 	err := r.Array(func() error {
@@ -90,6 +95,9 @@ func readDim(r *jsonstream.Reader) (d Dim, err error) {
 					return r.Skip()
 				}
 				d.Symbol, err = r.String()
+				if one := symbolRepr.FindStringSubmatch(d.Symbol); one != nil {
+					d.Symbol = strings.Clone(one[1])
+				}
 				return err
 			})
 			if err == nil && d.Symbol == "" {

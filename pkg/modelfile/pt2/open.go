@@ -21,7 +21,7 @@ func Open(r io.ReaderAt, size int64) (*Archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &opener{files: files, a: &Archive{}, models: map[string]*Model{}}
+	o := &opener{files: files, a: &Archive{}, models: map[string]*Model{}, targets: map[string][]string{}, blobs: map[string]bool{}}
 	if err := o.layout(); err != nil {
 		return nil, err
 	}
@@ -33,6 +33,7 @@ func Open(r io.ReaderAt, size int64) (*Archive, error) {
 	}
 	o.samples()
 	o.finish()
+	o.complete()
 	return o.a, nil
 }
 
@@ -41,7 +42,9 @@ type opener struct {
 	files   *zipFiles
 	a       *Archive
 	models  map[string]*Model
-	tensors int // how many were read
+	targets map[string][]string // by model, the weights and constants that its definition names
+	blobs   map[string]bool     // files of weights and constants that a document names
+	tensors int                 // how many were read
 }
 
 // layout finds out which layout the archive has.
@@ -104,6 +107,8 @@ func (o *opener) headers() error {
 		return fmt.Errorf("%w: archive_format is %s, want pt2", ErrNotPT2, quote(a.Format))
 	case a.Root != "" && a.Version != "" && a.Version != "0":
 		return fmt.Errorf("%w: archive_version is %s, want 0", ErrVersion, quote(a.Version))
+	case a.ContainerVersion != "" && !isDigits(a.ContainerVersion):
+		return fmt.Errorf("%w: .data/version is %s, want a number", ErrFormat, quote(a.ContainerVersion))
 	case a.ByteOrder == "":
 		a.ByteOrder = "little"
 	case a.ByteOrder != "little" && a.ByteOrder != "big":

@@ -57,6 +57,7 @@ func (o *opener) describe(m *Model, p *program) {
 	if p.major > knownSchema {
 		o.find("model %s has a definition of schema %s, newer than %d, which is known", quote(m.Name), m.Schema, knownSchema)
 	}
+	o.targets[m.Name] = p.targets()
 	for i, to := range []*[]Value{&m.Inputs, &m.Outputs} {
 		for _, s := range p.specs[i] {
 			if s.kind == "user_input" || s.kind == "user_output" || s.kind == "loss_output" || s.isConstant {
@@ -64,6 +65,18 @@ func (o *opener) describe(m *Model, p *program) {
 			}
 		}
 	}
+}
+
+// targets returns the names of the weights and constants that are inputs of the
+// graph.
+func (p *program) targets() []string {
+	var names []string
+	for _, s := range p.specs[0] {
+		if s.target != "" {
+			names = append(names, s.target)
+		}
+	}
+	return names
 }
 
 // value returns what is known of an argument.

@@ -27,7 +27,6 @@ func (o *opener) checkSerializationID() {
 	if id[20:] != want {
 		o.find("%s: the archive's CRCs give %s, it says %s: files were changed after torch wrote it", serializationIDFile, want, id[20:])
 	}
-	o.find("%s: its first half, a hash of names, was not checked: it depends on the C++ library of the torch that wrote it", serializationIDFile)
 }
 
 // combinedCRC combines CRCs as torch does, of the files that have bytes and come

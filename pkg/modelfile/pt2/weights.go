@@ -115,6 +115,7 @@ func (o *opener) payload(m *Model, folder, name string, p payload) error {
 	if err := o.files.keep(0, name, p.path); err != nil {
 		return err
 	}
+	o.blobs[folder+p.path] = true
 	if p.meta == nil {
 		if !p.pickled {
 			return errors.New("has no tensor_meta, and is not pickled")
