@@ -223,6 +223,15 @@ func (s *Source) OpenRange(ctx context.Context, path string, off, n int64) (io.R
 	return io.NopCloser(r), nil
 }
 
+// CheckFraming finds nothing wrong.
+func (s *Source) CheckFraming(context.Context, string) error { return nil }
+
+// CRC knows none.
+func (s *Source) CRC(string) (uint32, bool) { return 0, false }
+
+// Findings returns none.
+func (s *Source) Findings() []carton.Finding { return nil }
+
 // Close is remembered; nothing is released.
 func (s *Source) Close() error {
 	s.mu.Lock()

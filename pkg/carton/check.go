@@ -61,9 +61,7 @@ func (c *checker) checkManifest() {
 	for _, w := range c.src.Manifest().Warnings() {
 		c.find(SeverityWarning, ErrFormat, ManifestName, "%s", w)
 	}
-	if s, ok := c.src.(interface{ warnings() []Finding }); ok {
-		c.findings = append(c.findings, s.warnings()...)
-	}
+	c.findings = append(c.findings, c.src.Findings()...)
 	for _, m := range c.members {
 		if why := unportable(m.Path); why != "" {
 			c.find(SeverityWarning, ErrInsecurePath, m.Path, "%s", why)

@@ -224,6 +224,15 @@ func (f *folder) open(ctx context.Context, path string) (fs.File, Member, error)
 	return file, m, err
 }
 
+// CheckFraming implements [Source]: a file holds its member and nothing else.
+func (f *folder) CheckFraming(context.Context, string) error { return nil }
+
+// CRC implements [Source].
+func (f *folder) CRC(string) (uint32, bool) { return 0, false }
+
+// Findings implements [Source].
+func (f *folder) Findings() []Finding { return nil }
+
 // Close closes the folder that [OpenDir] opened.
 func (f *folder) Close() error {
 	if f.closer == nil {

@@ -15,6 +15,10 @@ const (
 
 // Source is a carton wherever it is kept: a zip, a folder, a registry, a URL.
 // Every command works on one. Implementations are safe for concurrent use.
+//
+// All that a source can be asked is a method here, and nothing is found out by
+// asking what else it can do: so a source that wraps another, to follow its
+// links or to count, keeps every check of it.
 type Source interface {
 	// Manifest returns MANIFEST: its verbatim bytes and what they list.
 	Manifest() *Manifest
@@ -33,6 +37,18 @@ type Source interface {
 	// to the end. What it returns is NOT verified against MANIFEST. A range that
 	// begins or ends past the content ends early with io.ErrUnexpectedEOF.
 	OpenRange(ctx context.Context, path string, off, n int64) (io.ReadCloser, error)
+	// CheckFraming compares the bytes around a member, of a source whose members
+	// lie inside something that has bytes besides theirs, with what they must be.
+	// Who reads a Ranged member by ranges alone calls it once, for what Open would
+	// check before and behind the content.
+	CheckFraming(ctx context.Context, path string) error
+	// CRC returns the CRC-32 (IEEE) that the source itself has for a member's
+	// content, as a zip does; ok is false where it has none. Open checks it; who
+	// reads by ranges compares it.
+	CRC(path string) (crc uint32, ok bool)
+	// Findings returns what is odd about the form that the carton is in, and makes
+	// it no other carton: warnings of [Check].
+	Findings() []Finding
 	// Close releases what the source holds open. Readers it gave out end.
 	io.Closer
 }

@@ -29,13 +29,6 @@ type target interface {
 	done(m Member, f download.File, size int64, crc uint32) error
 }
 
-// Framed is what a [Source] implements whose members lie inside something that
-// has bytes besides theirs. Who reads a Ranged member by ranges alone calls it
-// once, for what Open would check before and behind the content.
-type Framed interface {
-	CheckFraming(ctx context.Context, path string) error
-}
-
 // job is the download of members, all of which are regular.
 func (t *transfer) job(members []Member, to target) download.Job {
 	parts := make([]download.Part, len(members))
@@ -54,10 +47,7 @@ func (t *transfer) job(members []Member, to target) download.Job {
 			return t.src.Open(ctx, members[i].Path)
 		},
 		Check: func(ctx context.Context, i int) error {
-			if f, ok := t.src.(Framed); ok {
-				return named(members[i].Path, f.CheckFraming(ctx, members[i].Path))
-			}
-			return nil
+			return named(members[i].Path, t.src.CheckFraming(ctx, members[i].Path))
 		},
 		Create: func(i int) (download.File, error) { return to.create(members[i]) },
 		Done: func(i int, f download.File, size int64, crc uint32) error {
@@ -78,13 +68,7 @@ func (t *transfer) options(j *download.Journal) download.Options {
 
 // checkCRC holds what the zip says against content that was read by ranges.
 func (t *transfer) checkCRC(path string, got uint32) error {
-	z, ok := t.src.(interface {
-		crc(path string) (uint32, bool)
-	})
-	if !ok {
-		return nil
-	}
-	if want, ok := z.crc(path); ok && want != got {
+	if want, ok := t.src.CRC(path); ok && want != got {
 		return errorf(ErrChecksum, path, "got CRC %08x, the zip says %08x", got, want)
 	}
 	return nil

@@ -83,8 +83,8 @@ func (z *Reader) readSmall(e *zipEntry) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// warnings gives [Check] what only the zip can tell.
-func (z *Reader) warnings() []Finding {
+// Findings implements [Source]: what only the zip can tell.
+func (z *Reader) Findings() []Finding {
 	var found []Finding
 	for _, name := range sortedKeys(z.index) {
 		if z.index[name].unmarked() {

@@ -133,9 +133,12 @@ type unpacked struct {
 
 func (u *unpacked) Close() error { return errors.Join(u.ReadCloser.Close(), u.packed.Close()) }
 
-// crc returns the CRC-32 of a member's content as the zip has it, false where
-// that is not known without a question.
-func (z *Reader) crc(path string) (uint32, bool) {
+// CheckFraming implements [Source]: the zip's structure was checked when it was
+// opened, and a member's local header is before its content is read.
+func (z *Reader) CheckFraming(context.Context, string) error { return nil }
+
+// CRC implements [Source].
+func (z *Reader) CRC(path string) (uint32, bool) {
 	e := z.index[path]
 	if e == nil || e.link || e.crc == 0 {
 		return 0, false

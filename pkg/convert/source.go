@@ -162,7 +162,7 @@ func (s *Source) OpenRange(ctx context.Context, name string, off, n int64) (io.R
 	return r, memberError(name, err)
 }
 
-// CheckFraming implements carton.Framed: it compares the bytes around a member of
+// CheckFraming implements [carton.Source]: it compares the bytes around a member of
 // an uncompressed tar layer with what run.carton.members says of the layer.
 func (s *Source) CheckFraming(ctx context.Context, name string) error {
 	_, p, err := s.find(ctx, name)
@@ -179,6 +179,12 @@ func (s *Source) CheckFraming(ctx context.Context, name string) error {
 	// against the descriptor's.
 	return memberError(name, s.checkGap(ctx, p, p.off+p.size, p.tar.plan.Size()))
 }
+
+// CRC implements [carton.Source]: an artifact has none.
+func (s *Source) CRC(string) (uint32, bool) { return 0, false }
+
+// Findings implements [carton.Source].
+func (s *Source) Findings() []carton.Finding { return nil }
 
 // checkGap compares bytes of a tar layer that hold no content with the plan's.
 func (s *Source) checkGap(ctx context.Context, p *place, from, to int64) error {

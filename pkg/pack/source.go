@@ -173,6 +173,16 @@ func (s *source) find(ctx context.Context, name string) (*file, error) {
 	return f, nil
 }
 
+// CheckFraming implements [carton.Source]: a file holds its member and nothing
+// else.
+func (s *source) CheckFraming(context.Context, string) error { return nil }
+
+// CRC implements [carton.Source].
+func (s *source) CRC(string) (uint32, bool) { return 0, false }
+
+// Findings implements [carton.Source].
+func (s *source) Findings() []carton.Finding { return nil }
+
 // Close implements [carton.Source].
 func (s *source) Close() error {
 	var errs []error
