@@ -68,8 +68,11 @@ var digestRule = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // ParseLocation says what s names. In this order:
 //
-//   - "oci:DIR:TAG", "oci:DIR@DIGEST" and "oci:DIR" are an image layout;
-//   - "https:…" is the address of a carton;
+//   - "oci://host/repository:tag" is a reference into a registry, as Helm, Flux
+//     and KServe write it, and "https://…" is the address of a carton; no other
+//     scheme is read;
+//   - "oci:DIR:TAG", "oci:DIR@DIGEST" and "oci:DIR" are an image layout; no other
+//     transport of skopeo's ("docker:", "oci-archive:", "dir:") is read;
 //   - what begins with ".", "/" or "~/", or ends in ".carton", is a path;
 //   - what has "localhost", a "." or a ":" before its first "/" is a reference
 //     into a registry: "host/repository:tag", "host/repository@sha256:…";
@@ -79,15 +82,17 @@ var digestRule = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 // the file system, so that a reference means the same in every folder. A
 // leading "~/" is the user's home, also behind "oci:", where shells leave it.
 func ParseLocation(s string) (Location, error) {
+	if loc, ok, err := parseScheme(s); ok {
+		return loc, err
+	}
 	if rest, ok := strings.CutPrefix(s, "oci:"); ok {
 		return parseLayout(s, rest)
 	}
-	if strings.HasPrefix(s, "https:") {
-		return parseURL(s)
+	if ok, err := parseTransport(s); ok {
+		return Location{}, err
 	}
-	if strings.HasPrefix(s, "http:") {
-		err := badLocation(redactURL(s), "got http, want https")
-		return Location{}, hint.With(err, "a registry without TLS is written host/repository:tag and reached with --plain-http")
+	if scheme, _, _ := strings.Cut(s, ":"); len(s) > len(scheme) && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http")) {
+		return Location{}, badLocation(redactURL(s), "want https://host/path")
 	}
 	if s != "" && (strings.ContainsRune("./~", rune(s[0])) || strings.HasSuffix(s, ".carton")) {
 		return Location{Kind: KindPath, Path: expandHome(s)}, nil
@@ -112,6 +117,9 @@ func (l Location) String() string {
 		return l.URL
 	case KindLayout:
 		s = "oci:" + l.Path
+		if strings.HasPrefix(l.Path, "//") {
+			s = "oci:" + filepath.Clean(l.Path)
+		}
 	case KindRegistry:
 		s = l.Registry + "/" + l.Repository
 	default:
@@ -122,6 +130,9 @@ func (l Location) String() string {
 	}
 	if l.Digest != "" {
 		s += "@" + l.Digest.String()
+	}
+	if l.Kind == KindRegistry && strings.HasSuffix(s, cartonExt) {
+		return "oci://" + s // else it would be a path
 	}
 	return s
 }
@@ -173,7 +184,7 @@ func ParseTarget(s string) (Location, []string, error) {
 		return Location{}, nil, err
 	case !loc.IsArtifact():
 		err := badLocation(loc.Redacted(), "got a carton, want a place in a registry or an image layout")
-		return Location{}, nil, hint.With(err, "write host/repository:TAG or oci:DIR:TAG")
+		return Location{}, nil, hint.With(err, "write host/repository:TAG, without https://, or oci:DIR:TAG")
 	case loc.Reference() == "":
 		return Location{}, nil, badLocation(s, "got no tag, want %s:TAG", s)
 	case loc.Tag == "" && len(more) > 0:

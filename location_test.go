@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -34,6 +35,16 @@ func TestWhatIsWhat(t *testing.T) {
 		`oci:C:\layout:1`:           {Kind: KindLayout, Path: `C:\layout`, Tag: "1"},
 		"oci:~/layout:1":            {Kind: KindLayout, Path: filepath.Join(home, "layout"), Tag: "1"},
 		"https://h/m.carton?x=1":    {Kind: KindURL, URL: "https://h/m.carton?x=1"},
+
+		// The spelling of Helm, Flux and KServe is a registry to everybody.
+		"oci://ghcr.io/org/m:1":        {Kind: KindRegistry, Registry: "ghcr.io", Repository: "org/m", Tag: "1"},
+		"OCI://localhost:5000/org/m:1": {Kind: KindRegistry, Registry: "localhost:5000", Repository: "org/m", Tag: "1"},
+		"oci://h.io/m@" + aDigest:      {Kind: KindRegistry, Registry: "h.io", Repository: "m", Digest: aDigest},
+		"oci://h.io/m.carton":          {Kind: KindRegistry, Registry: "h.io", Repository: "m.carton"},
+		"oci:/abs/lay:1":               {Kind: KindLayout, Path: "/abs/lay", Tag: "1"},
+		"HTTPS://h/m.carton":           {Kind: KindURL, URL: "https://h/m.carton"},
+		// A host may be called like a transport.
+		"dir:5000/m:1": {Kind: KindRegistry, Registry: "dir:5000", Repository: "m", Tag: "1"},
 
 		// Then what looks like a path.
 		"./m":                     {Path: "./m"},
@@ -86,6 +97,52 @@ func TestNoLocation(t *testing.T) {
 	} {
 		if got, err := ParseLocation(s); !errors.Is(err, ErrLocation) {
 			t.Errorf("%q: got %+v, %v, want ErrLocation", s, got, err)
+		}
+	}
+}
+
+// What other programs call a place is refused, with a hint that is true.
+func TestOtherProgramsNamesOfPlaces(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for s, want := range map[string]string{
+		"docker://ghcr.io/org/m:1":                 "write ghcr.io/org/m:1",
+		"DOCKER://ghcr.io/org/m:1":                 "write ghcr.io/org/m:1",
+		"docker://alpine":                          "write host/repository:TAG for a registry, without docker://",
+		"docker://user:secret@ghcr.io/org/m":       "write host/repository:TAG for a registry, without docker://",
+		"oras://h.io/m:1":                          "write h.io/m:1",
+		"oci:///HOST/org/m:1":                      "oci:/DIR:TAG",
+		"oci://user:secret@h.io/m:1":               "carton-oci login",
+		"oci-archive:/tmp/m.tar:1":                 "tar -x",
+		"oci-layout:/tmp/m:1":                      "oci:DIR:TAG",
+		"docker-archive:m.tar":                     "skopeo copy",
+		"docker-daemon:m:1":                        "skopeo copy",
+		"containers-storage:m:1":                   "skopeo copy",
+		"dir:/tmp/m":                               "skopeo copy",
+		"hf://org/m":                               "carton-oci pack DIR",
+		"hf://org/m.carton":                        "carton-oci pack DIR",
+		"s3://bucket/m.carton":                     "https://",
+		"gs://bucket/m.carton?token=secret":        "https://",
+		"file:///tmp/m.carton":                     "the path alone",
+		"oci+native://h.io/m:1":                    "host/repository:TAG",
+		"ftp://user:secret@h/m.carton":             "https://",
+		"HTTP://user:secret@h/m.carton?sig=secret": "--plain-http",
+	} {
+		for _, parse := range []func(string) error{
+			func(s string) error { _, err := ParseLocation(s); return err },
+			func(s string) error { _, _, err := ParseTarget(s); return err },
+		} {
+			err := parse(s)
+			if !errors.Is(err, ErrLocation) {
+				t.Errorf("%s: got %v, want ErrLocation", s, err)
+				continue
+			}
+			hints := strings.Join(hint.Of(err), "\n")
+			if !strings.Contains(hints, want) {
+				t.Errorf("%s: got the hints %q, want one with %q", s, hints, want)
+			}
+			if strings.Contains(err.Error()+hints, "secret") {
+				t.Errorf("%s: the error shows a secret: %v, %q", s, err, hints)
+			}
 		}
 	}
 }
