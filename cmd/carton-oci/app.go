@@ -15,7 +15,7 @@ func newApp(out *printer) *cli.App {
 		Version: moduleVersion(),
 		Description: `SOURCE and REF are any of
   m.carton, ./folder                 a carton, as a zip or unpacked
-  host/repo:tag, host/repo@sha256:…  an artifact in a registry; also oci://host/…
+  host/repo:tag, host/repo@sha256:…  in a registry; oci://host/… is the same
   oci:DIR:TAG, oci:DIR@sha256:…      an artifact in an image layout
   https://host/m.carton              a carton on a web server
 
