@@ -41,7 +41,7 @@ type description struct {
 	Parameters *int64      `json:"parameters"` // null where no header tells
 	Models     []modelItem `json:"models"`     // inside PT2 archives
 	Notes      []noteItem  `json:"notes,omitempty"`
-	// Findings are what was not checked of PT2 archives, or looks wrong.
+	// Findings are what looks wrong in PT2 archives.
 	Findings []noteItem `json:"findings,omitempty"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
 	"github.com/urfave/cli/v2"
@@ -43,8 +44,9 @@ func runInspect(c *cli.Context, s *session) error {
 		return src.fail(err)
 	}
 	d := describe(info, members)
+	facts := &inspect.Facts{}
 	if !s.quiet || s.json {
-		facts, err := inspect.DescribeMembers(c.Context, src, members, inspect.Options{Concurrency: s.opts.Concurrency})
+		facts, err = inspect.DescribeMembers(c.Context, src, members, inspect.Options{Concurrency: s.opts.Concurrency, Local: true})
 		if err != nil {
 			return src.fail(err)
 		}
@@ -58,6 +60,10 @@ func runInspect(c *cli.Context, s *session) error {
 		s.linef("%s", d.ModelHash)
 	default:
 		s.printDescription(d, info)
+		s.warnOf(slices.Concat(facts.Notes, facts.Findings))
+		for _, h := range hint.Of(unlisted(facts.Notes)) {
+			s.hintf("%s", h)
+		}
 	}
 	return nil
 }
@@ -99,9 +105,6 @@ func (s *session) printDescription(d description, info *carton.Info) {
 	}
 	s.linef("")
 	s.table(rows)
-	for _, n := range d.Notes {
-		s.warnf("%s: %s", n.Member, n.Text)
-	}
 }
 
 // shownPlatforms is a field of at most two platforms a line: three are wider

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -19,7 +20,9 @@ func tensorsCommand(out *printer) *cli.Command {
 		ArgsUsage: "SOURCE [GLOB | NAME -o FILE]",
 		Description: `Lists name, type, shape and size of every tensor in safetensors files, PT2
 archives and tensor_data. Only headers are read. GLOB chooses by name; in it *
-stands for anything, dots and slashes too.
+stands for anything, dots and slashes too. Where a file could not be looked into
+the others are listed, and the exit code is not 0: it is 3 where that file is
+broken.
 
 With -o it fetches the elements of one tensor, by range where that is possible:
 nothing else of the file is downloaded. A range can't be checked against the
@@ -104,7 +107,9 @@ func runTensors(c *cli.Context, s *session) error {
 		return err
 	}
 	defer src.Close()
-	tensors, notes, err := inspect.Tensors(c.Context, src, s.inspectOptions(c))
+	opts := s.inspectOptions(c)
+	opts.Local = true
+	tensors, notes, err := inspect.Tensors(c.Context, src, opts)
 	if err != nil {
 		return src.fail(err)
 	}
@@ -115,8 +120,9 @@ func runTensors(c *cli.Context, s *session) error {
 			chosen = append(chosen, t)
 		}
 	}
-	if err := s.printTensorList(src, chosen, notes); err != nil {
-		return err
+	s.printTensorList(src, chosen, notes)
+	if err := unlisted(notes); err != nil {
+		return src.fail(err)
 	}
 	if len(chosen) > 0 {
 		return nil
@@ -140,7 +146,7 @@ func (s *session) inspectOptions(c *cli.Context) inspect.Options {
 	return inspect.Options{Member: c.String("member"), Model: c.String("model"), Concurrency: s.opts.Concurrency}
 }
 
-func (s *session) printTensorList(src *source, tensors []inspect.Tensor, notes []inspect.Note) error {
+func (s *session) printTensorList(src *source, tensors []inspect.Tensor, notes []inspect.Note) {
 	if s.json {
 		l := tensorListing{
 			Reference: src.name, Digest: src.digest, ModelHash: src.Manifest().ModelHash(),
@@ -150,14 +156,14 @@ func (s *session) printTensorList(src *source, tensors []inspect.Tensor, notes [
 			l.Tensors = append(l.Tensors, tensorItemOf(&tensors[i]))
 		}
 		s.object(l)
-		return nil
+		return
 	}
 	s.warnOf(notes)
 	if s.quiet {
 		for _, t := range tensors {
 			s.linef("%s", t.Name)
 		}
-		return nil
+		return
 	}
 	models := severalModels(tensors)
 	rows := [][]string{{"NAME", "TYPE", "SHAPE", "SIZE", "MEMBER"}}
@@ -171,14 +177,30 @@ func (s *session) printTensorList(src *source, tensors []inspect.Tensor, notes [
 	if len(rows) > 1 {
 		s.table(rows)
 	}
-	return nil
 }
 
-// warnOf warns of what could not be listed.
+// warnOf warns of what could not be read, or does not agree.
 func (s *session) warnOf(notes []inspect.Note) {
 	for _, n := range notes {
 		s.warnf("%s: %s", n.Member, n.Text)
 	}
+}
+
+// unlisted is the error for files that could not be looked into, which makes a
+// list that is not whole; nil where there are none. Why each could not be read
+// has been said.
+func unlisted(notes []inspect.Note) error {
+	var errs []error
+	for _, n := range notes {
+		if n.Err != nil {
+			errs = append(errs, n.Err)
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	text := "the list is not whole: " + count(len(errs), "file") + " could not be looked into"
+	return &listedError{text: text, err: errors.Join(errs...)}
 }
 
 // severalModels returns the members whose tensors are of more than one model.

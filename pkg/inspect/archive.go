@@ -6,12 +6,19 @@ import (
 	"io"
 	"slices"
 
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pt2"
 )
 
 // noteSkipped is what is said of a PT2 archive that is not looked into.
 const noteSkipped = "can only be read from its beginning here, and is described only once it was extracted"
+
+// The reasons for not looking into an archive that is not broken.
+var (
+	errSkipped = hint.With(errors.New(noteSkipped), "pull it with --unpack, and look into the folder")
+	errNoSize  = errors.New("is of unknown size, and so its end can't be found")
+)
 
 // skipped reports whether a file is not looked into because that would cost
 // reading it all.
@@ -29,9 +36,9 @@ type packedTensor struct {
 func lookIntoPT2(ctx context.Context, src carton.Source, f file, opts Options) (content, error) {
 	switch {
 	case skipped(f, opts):
-		return content{notes: []string{noteSkipped}}, nil
+		return content{notes: []string{noteSkipped}, err: errSkipped}, nil
 	case f.Size < 0:
-		return content{notes: []string{"is of unknown size, and so its end can't be found"}}, nil
+		return content{notes: []string{errNoSize.Error()}, err: errNoSize}, nil
 	}
 	in := &memberAt{ctx: ctx, src: src, member: f.Member}
 	archive, err := pt2.Open(in, f.Size)
@@ -39,7 +46,7 @@ func lookIntoPT2(ctx context.Context, src carton.Source, f file, opts Options) (
 		return content{}, sourceErr
 	}
 	if err != nil {
-		return content{notes: []string{err.Error()}}, nil //nolint:nilerr // content is its author's: a note
+		return broken(f.Member, err.Error()), nil //nolint:nilerr // content is its author's: a note
 	}
 	c := content{read: true, findings: archive.Findings}
 	member := &f.Member

@@ -42,7 +42,7 @@ func (d *Difference) compareContents(ctx context.Context, a, b carton.Source, op
 			notes[i] = append(notes[i], fmt.Sprintf("is not compared: the tensors that differ in all files take more than %d bytes of memory", MaxListedBytes))
 		}
 		for _, text := range notes[i] {
-			d.Notes = append(d.Notes, Note{c.A.Path, text})
+			d.Notes = append(d.Notes, Note{Member: c.A.Path, Text: text})
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -83,6 +84,7 @@ type fileFacts struct {
 	Types  map[string]count `json:"types,omitempty"`
 	Models []Model          `json:"models,omitempty"`
 	Notes  []string         `json:"notes,omitempty"`
+	err    error            // why it was not looked into: that is never remembered
 	// Findings are what an archive's reader has to say.
 	Findings []string `json:"findings,omitempty"`
 }
@@ -141,10 +143,10 @@ func sum(files []file, facts []fileFacts) *Facts {
 			out.Models = append(out.Models, m)
 		}
 		for _, text := range f.Notes {
-			out.Notes = append(out.Notes, Note{files[i].Path, text})
+			out.Notes = append(out.Notes, Note{Member: files[i].Path, Text: text, Err: f.err})
 		}
 		for _, text := range f.Findings {
-			out.Findings = append(out.Findings, Note{files[i].Path, text})
+			out.Findings = append(out.Findings, Note{Member: files[i].Path, Text: text})
 		}
 	}
 	out.Precisions = byBytes(bytes)
@@ -193,14 +195,14 @@ func factsOf(ctx context.Context, src carton.Source, f file, opts Options, s *sh
 		return facts, nil
 	}
 	if skipped(f, opts) {
-		return fileFacts{Notes: []string{noteSkipped}}, nil
+		return fileFacts{Notes: []string{noteSkipped}, err: errSkipped}, nil
 	}
 	c, err := look(ctx, src, f, opts, s)
 	if err != nil {
 		return facts, err
 	}
-	facts = fileFacts{Types: countTypes(c.tensors), Models: c.models, Notes: c.notes, Findings: c.findings}
-	if opts.Remember != nil {
+	facts = fileFacts{Types: countTypes(c.tensors), Models: c.models, Notes: c.notes, Findings: c.findings, err: c.err}
+	if opts.Remember != nil && !errors.Is(c.err, carton.ErrLink) {
 		opts.Remember(key, facts)
 	}
 	return facts, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // entry is a tensor of a file that a test makes.
@@ -242,3 +243,6 @@ type lying struct {
 func (l *lying) OpenRange(_ context.Context, _ string, off, n int64) (io.ReadCloser, error) {
 	return io.NopCloser(io.NewSectionReader(bytes.NewReader(l.lie), off, n)), nil
 }
+
+// noErr compares notes by what they say.
+var noErr = cmpopts.IgnoreFields(Note{}, "Err")

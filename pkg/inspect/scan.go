@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
@@ -15,6 +16,7 @@ type content struct {
 	tensors  []Tensor
 	models   []Model  // of a PT2 archive
 	notes    []string // what is wrong
+	err      error    // why it was not looked into; said in notes too
 	findings []string // what an archive's reader has to say of it
 }
 
@@ -61,9 +63,18 @@ func lanes(files []file) [][]int {
 	return lanes
 }
 
-// look reads what is inside one file. A PT2 archive has all memory for itself:
-// how much it needs is known only once it was read.
+// look reads what is inside one file.
 func look(ctx context.Context, src carton.Source, f file, opts Options, s *share) (content, error) {
+	c, err := lookInto(ctx, src, f, opts, s)
+	if linked, ok := outOfReach(ctx, f.Member, err, opts); ok {
+		return linked, nil
+	}
+	return c, err
+}
+
+// lookInto reads what is inside one file. A PT2 archive has all memory for itself:
+// how much it needs is known only once it was read.
+func lookInto(ctx context.Context, src carton.Source, f file, opts Options, s *share) (content, error) {
 	if f.format == formatPT2 {
 		if err := s.all(ctx); err != nil {
 			return content{}, err
@@ -71,8 +82,11 @@ func look(ctx context.Context, src carton.Source, f file, opts Options, s *share
 		return lookIntoPT2(ctx, src, f, opts)
 	}
 	h, note, err := readSafetensors(ctx, src, f.Member, s)
-	if err != nil || note != "" {
-		return content{notes: nonempty(note)}, err
+	switch {
+	case err != nil:
+		return content{}, err
+	case note != "":
+		return broken(f.Member, note), nil
 	}
 	c := content{read: true, tensors: make([]Tensor, 0, len(h.Tensors))}
 	for i := range h.Tensors {
@@ -88,9 +102,19 @@ func look(ctx context.Context, src carton.Source, f file, opts Options, s *share
 	return c, nil
 }
 
-func nonempty(note string) []string {
-	if note == "" {
-		return nil
+// broken is what is known of a file whose content is not as its format wants it.
+func broken(m carton.Member, note string) content {
+	return content{notes: []string{note}, err: &carton.Error{Path: m.Path, Kind: carton.ErrFormat, Msg: note}}
+}
+
+// outOfReach makes what is known of a linked file of the error that nobody gave
+// it, where opts want what is at hand.
+func outOfReach(ctx context.Context, m carton.Member, err error, opts Options) (content, bool) {
+	var why *carton.Error
+	if !opts.Local || m.Place != carton.PlaceLinked || ctx.Err() != nil || !errors.Is(err, carton.ErrLink) || !errors.As(err, &why) {
+		return content{}, false
 	}
-	return []string{note}
+	nameless := *why
+	nameless.Path = ""
+	return content{notes: []string{"is linked, and was not read: " + nameless.Error()}, err: err}, true
 }

@@ -36,7 +36,7 @@ func shardIndexes(members []carton.Member) []carton.Member {
 func checkShards(index carton.Member, weightMap map[string]string, contents map[string]content) []Note {
 	var notes []Note
 	add := func(format string, args ...any) {
-		notes = append(notes, Note{index.Path, fmt.Sprintf(format, args...)})
+		notes = append(notes, Note{Member: index.Path, Text: fmt.Sprintf(format, args...)})
 	}
 	byShard := map[string]map[string]bool{}
 	for name, shard := range weightMap {
@@ -77,15 +77,18 @@ func checkShards(index carton.Member, weightMap map[string]string, contents map[
 }
 
 // shardNotes reads the indexes and compares them with what was found.
-func shardNotes(ctx context.Context, src carton.Source, members []carton.Member, contents map[string]content) ([]Note, error) {
+func shardNotes(ctx context.Context, src carton.Source, members []carton.Member, contents map[string]content, opts Options) ([]Note, error) {
 	var notes []Note
 	for _, m := range shardIndexes(members) {
 		weightMap, note, err := readShardIndex(ctx, src, m)
+		if linked, ok := outOfReach(ctx, m, err, opts); ok {
+			note, err = linked.notes[0], nil
+		}
 		if err != nil {
 			return nil, err
 		}
 		if note != "" {
-			notes = append(notes, Note{m.Path, note})
+			notes = append(notes, Note{Member: m.Path, Text: note})
 			continue
 		}
 		notes = append(notes, checkShards(m, weightMap, contents)...)

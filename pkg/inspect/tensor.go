@@ -78,6 +78,10 @@ func (t *Tensor) Elements() int64 {
 type Note struct {
 	Member string
 	Text   string // "breaks the safetensors format: …"
+	// Err is why the member was not looked into, and what it holds is missing from
+	// what was found: it wraps carton.ErrFormat where the member is broken, and
+	// carton.ErrLink where no URL gave it. nil where nothing is missing.
+	Err error
 }
 
 // Options say what is looked at. The zero value is useful.
@@ -88,6 +92,9 @@ type Options struct {
 	Model string
 	// Concurrency is how many headers are read at once; 0 is 8.
 	Concurrency int
+	// Local makes a note of a linked member that no URL gave, where it is an error
+	// else: what is at hand is described all the same.
+	Local bool
 	// Through reads PT2 archives also in members where ranges are dear, which
 	// costs two passes or more over each.
 	Through bool

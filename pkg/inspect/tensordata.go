@@ -22,7 +22,7 @@ func dataTensors(ctx context.Context, src carton.Source, members []carton.Member
 	if err != nil {
 		// The error begins with the path, as the note does.
 		text := strings.TrimPrefix(err.Error(), carton.IndexName+": ")
-		return nil, []Note{{carton.IndexName, text}}, nil
+		return nil, []Note{{Member: carton.IndexName, Text: text, Err: err}}, nil
 	}
 	byPath := map[string]carton.Member{}
 	for _, m := range members {
@@ -39,7 +39,7 @@ func dataTensors(ctx context.Context, src carton.Source, members []carton.Member
 		}
 		m, ok := byPath[t.Path()]
 		if !ok {
-			notes = append(notes, Note{carton.IndexName, fmt.Sprintf("names %s, which is no member", carton.QuotePath(t.Path()))})
+			notes = append(notes, dataNote(carton.IndexName, "names %s, which the carton does not hold", carton.QuotePath(t.Path())))
 			continue
 		}
 		out.at = location{member: &m, kind: kindData}
@@ -47,10 +47,16 @@ func dataTensors(ctx context.Context, src carton.Source, members []carton.Member
 		if t.DType == carton.String {
 			out.Bytes = m.Size
 		} else if m.Size >= 0 && m.Size != out.Bytes {
-			notes = append(notes, Note{m.Path, fmt.Sprintf("has %d bytes, its shape and type need %d", m.Size, out.Bytes)})
+			notes = append(notes, dataNote(m.Path, "has %d bytes, its shape and type need %d", m.Size, out.Bytes))
 			continue
 		}
 		tensors = append(tensors, out)
 	}
 	return tensors, notes, nil
+}
+
+// dataNote is the note for a tensor that is not listed because its file is wrong.
+func dataNote(member, format string, args ...any) Note {
+	text := fmt.Sprintf(format, args...)
+	return Note{Member: member, Text: text, Err: &carton.Error{Path: member, Kind: carton.ErrFormat, Msg: text}}
 }

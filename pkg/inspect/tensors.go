@@ -29,7 +29,7 @@ func Tensors(ctx context.Context, src carton.Source, opts Options) ([]Tensor, []
 	}
 	tensors, notes := join(files, contents, opts)
 	if opts.Member == "" {
-		more, err := shardNotes(ctx, src, members, byPath(members, files, contents))
+		more, err := shardNotes(ctx, src, members, byPath(members, files, contents), opts)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -109,7 +109,7 @@ func join(files []file, contents []content, opts Options) ([]Tensor, []Note) {
 			}
 		}
 		for _, text := range c.notes {
-			notes = append(notes, Note{files[i].Path, text})
+			notes = append(notes, Note{Member: files[i].Path, Text: text, Err: c.err})
 		}
 	}
 	return tensors, notes
