@@ -12,8 +12,8 @@
 //
 // A header is content of its author's. A file that breaks its format, or that is
 // cut short, is a [Note] and never an error; errors are those of the source. A list
-that is not whole says so: each of its notes with an Err is a file that is
-missing from it.
+// that is not whole says so: each of its notes with an Err is a file that is
+// missing from it.
 // Nothing that is only read from a range is verified, and [Open] says so.
 //
 // A safetensors header is asked for as a prefix of 100 kB, which nearly all of
