@@ -263,7 +263,7 @@ func TestABrokenTensorIndexIsANote(t *testing.T) {
 	for index, want := range map[string]string{
 		"= no toml": "tensor_data/index.toml: ",
 		"[[tensor]]\nname = \"x\"\ndtype = \"float32\"\nshape = [2]\nfile = \"x.bin\"\n":  "tensor_data/x.bin: has 24 bytes, its shape and type need 8",
-		"[[tensor]]\nname = \"x\"\ndtype = \"float32\"\nshape = [2]\nfile = \"no.bin\"\n": "names tensor_data/no.bin, which is no member",
+		"[[tensor]]\nname = \"x\"\ndtype = \"float32\"\nshape = [2]\nfile = \"no.bin\"\n": "names tensor_data/no.bin, which the carton does not hold",
 	} {
 		src := cartontest.New(map[string][]byte{"tensor_data/index.toml": []byte(index), "tensor_data/x.bin": make([]byte, 24)}, nil)
 		tensors, notes := tensorsOf(t, src, Options{})
