@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+
+	"github.com/carton-oci/carton-oci/internal/stall"
 )
 
 // Body is the content of a range, put together from as many responses as it
@@ -37,7 +39,7 @@ type Body struct {
 	needRanges bool // never ask for the whole in place of a range
 
 	failures int // in a row
-	meter    meter
+	meter    stall.Meter
 }
 
 // Header returns the headers of the first response that was used, nil where
@@ -109,14 +111,11 @@ func (b *Body) room(n int) int {
 // end of its bytes.
 func (b *Body) broke(err error) {
 	last := b.current.last
-	aborted := b.current.dog.aborted()
 	b.drop()
 	if err == io.EOF { //nolint:errorlint // a wrapped one is a broken connection
 		switch {
 		case b.end >= 0 && b.pos >= b.end:
 			return
-		case aborted != nil:
-			err = aborted
 		case last:
 			b.learnSize(b.pos) // only this end says where the content ends
 			return
@@ -187,7 +186,7 @@ func (b *Body) again(err error) error {
 	if cerr := b.ctx.Err(); cerr != nil {
 		return cerr
 	}
-	if b.meter.progressed(b.g.Policy.MinRate) {
+	if b.meter.Progressed() {
 		b.failures = 0
 	}
 	if errors.Is(err, errPlain) {
@@ -216,7 +215,7 @@ func (b *Body) again(err error) error {
 	if b.g.Retrying != nil {
 		b.g.Retrying(err, b.pos)
 	}
-	b.meter.paused(d)
+	b.meter.Add(0, d)
 	return b.g.Policy.Sleep(b.ctx, d)
 }
 

@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/carton-oci/carton-oci/internal/stall"
 )
 
 // MaxRedirects is the most redirects that a client of this package follows.
@@ -25,6 +27,9 @@ type ClientOptions struct {
 	Allow []string
 	// RootCAs verifies servers' certificates; nil is the system's.
 	RootCAs *x509.CertPool
+	// Stall is how long a host may send nothing, as package stall counts it; 0 is
+	// its default.
+	Stall time.Duration
 	// Wrap, where it is set, is put around the transport: to log, to count.
 	Wrap func(http.RoundTripper) http.RoundTripper
 
@@ -79,6 +84,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if o.Wrap != nil {
 		c.http.Transport = o.Wrap(c.http.Transport)
 	}
+	c.http.Transport = &stall.Transport{Next: c.http.Transport, Limit: o.Stall}
 	return c, nil
 }
 

@@ -21,8 +21,6 @@ var (
 	ErrNoRanges = errors.New("server does not honour range requests")
 	// ErrChanged: the content is not what an earlier response began.
 	ErrChanged = errors.New("content has changed since it was opened")
-	// ErrStalled: the server sent nothing, or too little, for too long.
-	ErrStalled = errors.New("server has stalled")
 	// ErrNotAllowed: an address, redirect or URL that the guard refuses.
 	ErrNotAllowed = errors.New("not allowed")
 )

@@ -52,31 +52,31 @@ func status(code int, headers ...string) http.HandlerFunc {
 func reset(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 func TestFaultsThatPass(t *testing.T) {
-	data := content(100)
+	data := content(100_000)
 	for _, c := range []struct {
 		name     string
 		handlers []http.HandlerFunc
 		asked    []string
 	}{
-		{"cut", []http.HandlerFunc{cut(data, 40), whole(data)}, []string{"GET", "bytes=40-99"}},
-		{"cut in every response", []http.HandlerFunc{cut(data, 9)}, []string{
-			"GET", "bytes=9-99", "bytes=18-99", "bytes=27-99", "bytes=36-99", "bytes=45-99",
-			"bytes=54-99", "bytes=63-99", "bytes=72-99", "bytes=81-99", "bytes=90-99", "bytes=99-99",
+		{"cut", []http.HandlerFunc{cut(data, 40_000), whole(data)}, []string{"GET", "bytes=40000-99999"}},
+		{"cut in every response", []http.HandlerFunc{cut(data, 9000)}, []string{
+			"GET", "bytes=9000-99999", "bytes=18000-99999", "bytes=27000-99999", "bytes=36000-99999", "bytes=45000-99999",
+			"bytes=54000-99999", "bytes=63000-99999", "bytes=72000-99999", "bytes=81000-99999", "bytes=90000-99999", "bytes=99000-99999",
 		}},
 		{"reset", []http.HandlerFunc{reset, whole(data)}, []string{"GET", "GET"}},
 		{"five failures", []http.HandlerFunc{status(500), status(502), status(503), status(429), status(408), whole(data)}, []string{"GET", "GET", "GET", "GET", "GET", "GET"}},
 		{"four failures, bytes, four failures", []http.HandlerFunc{
-			reset, status(500), reset, status(500), cut(data, 40), reset, status(500), reset, status(500), whole(data),
-		}, []string{"GET", "GET", "GET", "GET", "GET", "bytes=40-99", "bytes=40-99", "bytes=40-99", "bytes=40-99", "bytes=40-99"}},
-		{"cut, and no ranges then", []http.HandlerFunc{cut(data, 40), noRanges(data)}, []string{"GET", "bytes=40-99"}},
-		{"cut, and cut again before that", []http.HandlerFunc{cut(data, 40), func(w http.ResponseWriter, r *http.Request) {
+			reset, status(500), reset, status(500), cut(data, 40_000), reset, status(500), reset, status(500), whole(data),
+		}, []string{"GET", "GET", "GET", "GET", "GET", "bytes=40000-99999", "bytes=40000-99999", "bytes=40000-99999", "bytes=40000-99999", "bytes=40000-99999"}},
+		{"cut, and no ranges then", []http.HandlerFunc{cut(data, 40_000), noRanges(data)}, []string{"GET", "bytes=40000-99999"}},
+		{"cut, and cut again before that", []http.HandlerFunc{cut(data, 40_000), func(w http.ResponseWriter, r *http.Request) {
 			r.Header.Del("Range")
-			cut(data, 30)(w, r)
-		}, noRanges(data)}, []string{"GET", "bytes=40-99", "bytes=40-99"}},
+			cut(data, 30_000)(w, r)
+		}, noRanges(data)}, []string{"GET", "bytes=40000-99999", "bytes=40000-99999"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := serve(t, c.handlers...)
-			got, err := read(t, s.getter(), s.URL, 0, -1, 100)
+			got, err := read(t, s.getter(), s.URL, 0, -1, 100_000)
 			if err != nil || !bytes.Equal(got, data) {
 				t.Errorf("got %d bytes, %v", len(got), err)
 			}

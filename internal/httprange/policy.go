@@ -27,13 +27,9 @@ type Policy struct {
 	// MaxRetryAfter is the longest Retry-After that is honoured; the default is
 	// 2 minutes. A server that asks for more is taken at its word: the read fails.
 	MaxRetryAfter time.Duration
-	// Stall is how long a server may send nothing, headers included; the default
-	// is 30 s.
+	// Stall is how long a server may send or take nothing, or less than package
+	// stall's floor; the default is 30 s. The transport sees to it.
 	Stall time.Duration
-	// MinRate is the least average rate, in bytes per second waited for, that
-	// counts as progress: a response slower than that over Stall is aborted. 0
-	// means that any byte will do.
-	MinRate int64
 
 	// For tests.
 	sleep  func(context.Context, time.Duration) error
@@ -48,7 +44,6 @@ func (p Policy) attempts() int             { return or(p.Attempts, 6) }
 func (p Policy) minBackoff() time.Duration { return or(p.MinBackoff, 500*time.Millisecond) }
 func (p Policy) maxBackoff() time.Duration { return or(p.MaxBackoff, 30*time.Second) }
 func (p Policy) retryAfter() time.Duration { return or(p.MaxRetryAfter, 2*time.Minute) }
-func (p Policy) stall() time.Duration      { return or(p.Stall, 30*time.Second) }
 
 func or[T int | time.Duration](v, otherwise T) T {
 	if v > 0 {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/carton-oci/carton-oci/internal/stall"
 )
 
 func TestBackoff(t *testing.T) {
@@ -86,7 +88,7 @@ func TestTransient(t *testing.T) {
 		{tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}, false},
 		{tls.AlertError(40), false},
 		{http.ErrSchemeMismatch, false},
-		{fmt.Errorf("x: %w", ErrStalled), true},
+		{fmt.Errorf("x: %w", stall.ErrStalled), true},
 		{fmt.Errorf("x: %w", ErrNotAllowed), false},
 		{fmt.Errorf("x: %w", ErrRetryAfter), false},
 		{fmt.Errorf("x: %w", ErrChanged), false},

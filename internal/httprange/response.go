@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/carton-oci/carton-oci/internal/stall"
 )
 
 // errPlain: this server's ranges are not to be trusted for this content.
@@ -28,17 +30,16 @@ func (a *attempt) Unwrap() error { return a.err }
 // response is one response that is being read.
 type response struct {
 	resp *http.Response
-	dog  *watchdog
 	last bool // the end of this response is the end of the content
 }
 
 // request sends one request for what is left and checks the response.
 func (b *Body) request() error {
-	resp, dog, ranged, err := b.send()
+	resp, ranged, err := b.send()
 	if err != nil {
 		return err
 	}
-	b.current = &response{resp: resp, dog: dog}
+	b.current = &response{resp: resp}
 	skip, err := b.accept(resp, ranged)
 	if err != nil {
 		return err
@@ -61,8 +62,6 @@ func (b *Body) skip(left int64) error {
 		left -= int64(n)
 		switch {
 		case left == 0 || err == nil:
-		case b.current.dog.aborted() != nil:
-			return b.current.dog.aborted()
 		case err == io.EOF && b.current.last: //nolint:errorlint // a wrapped one is a broken connection
 			b.learnSize(b.pos - left)
 			b.drop()
@@ -75,29 +74,20 @@ func (b *Body) skip(left int64) error {
 }
 
 // send sends one request, with a Range unless everything is wanted.
-func (b *Body) send() (resp *http.Response, dog *watchdog, ranged bool, err error) {
-	dog = newWatchdog(b.ctx, b.g.Policy.stall(), b.g.Policy.MinRate)
-	req, err := b.newRequest(dog.ctx)
+func (b *Body) send() (resp *http.Response, ranged bool, err error) {
+	req, err := b.newRequest(b.ctx)
 	if err != nil {
-		dog.end()
-		return nil, nil, false, &attempt{err: withoutURL(err)}
+		return nil, false, &attempt{err: withoutURL(err)}
 	}
 	b.url = req.URL
 	ranged = b.ask(req)
-	dog.start()
+	began := time.Now()
 	resp, err = b.g.Do(req)
-	dog.stop()
-	if err == nil && dog.aborted() != nil {
-		// What a server sends once it is told to stop is no answer.
-		resp.Body.Close()
-		err = dog.aborted()
-	}
+	b.meter.Add(0, time.Since(began))
 	if err != nil {
-		err = dog.explain(err)
-		dog.end()
-		return nil, nil, false, withoutURL(err)
+		return nil, false, withoutURL(err)
 	}
-	return resp, dog, ranged, nil
+	return resp, ranged, nil
 }
 
 // ask sets the headers that say what is wanted, and reports whether that is a
@@ -139,7 +129,7 @@ func (b *Body) accept(resp *http.Response, ranged bool) (skip int64, err error) 
 	case resp.StatusCode < 400:
 		return 0, &attempt{err: fmt.Errorf("%w: got status %d, want %d", ErrAnswer, resp.StatusCode, http.StatusOK)}
 	}
-	return 0, b.g.statusError(resp, b.current.dog)
+	return 0, b.g.statusError(resp)
 }
 
 func (b *Body) acceptWhole(resp *http.Response, ranged bool) (skip int64, err error) {
@@ -194,7 +184,7 @@ func (b *Body) acceptPast(resp *http.Response) error {
 	case IsOnlyRanges(b.ctx):
 		return fmt.Errorf("%w: got status 416 for byte %d", ErrNoRanges, b.pos)
 	case b.needRanges:
-		return b.g.statusError(resp, b.current.dog)
+		return b.g.statusError(resp)
 	}
 	return errPlain
 }
@@ -213,9 +203,7 @@ func (b *Body) sized(size int64) error {
 }
 
 // statusError makes the error of a response with an error status.
-func (g *Getter) statusError(resp *http.Response, dog *watchdog) error {
-	dog.start()
-	defer dog.stop()
+func (g *Getter) statusError(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what came is shown
 	resp.Body.Close()
 	resp.Body = io.NopCloser(bytes.NewReader(text))
@@ -229,27 +217,17 @@ func (g *Getter) statusError(resp *http.Response, dog *watchdog) error {
 	return a
 }
 
-func (r *response) read(p []byte, m *meter) (int, error) {
+func (r *response) read(p []byte, m *stall.Meter) (int, error) {
 	began := time.Now()
-	r.dog.start()
 	n, err := r.resp.Body.Read(p)
-	r.dog.stop()
-	waited := time.Since(began)
-	if m != nil {
-		m.add(n, waited)
-	}
-	if serr := r.dog.slow(n, waited); serr != nil && err == nil {
-		err = serr
-	}
-	if err != nil && err != io.EOF { //nolint:errorlint // the same
-		err = r.dog.explain(err)
+	if waited := time.Since(began); m != nil {
+		m.Add(n, waited)
 	}
 	return n, err
 }
 
 func (r *response) close() {
 	r.resp.Body.Close()
-	r.dog.end()
 }
 
 // limited reads from one and closes the other.
@@ -317,7 +295,7 @@ func parseOffset(s string) (int64, bool) {
 // isOurs reports whether err was made by this package, so that a caller's
 // Transient is not asked about it.
 func isOurs(err error) bool {
-	for _, kind := range []error{ErrAnswer, ErrNoRanges, ErrChanged, ErrStalled, ErrNotAllowed, ErrRetryAfter, io.ErrUnexpectedEOF} {
+	for _, kind := range []error{ErrAnswer, ErrNoRanges, ErrChanged, stall.ErrStalled, ErrNotAllowed, ErrRetryAfter, io.ErrUnexpectedEOF} {
 		if errors.Is(err, kind) {
 			return true
 		}

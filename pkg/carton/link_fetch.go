@@ -36,10 +36,6 @@ type LinkOptions struct {
 	Stall    time.Duration
 }
 
-// minLinkRate is the least rate, in bytes a second, at which a host is read: at
-// less it is as good as dead, and holds up whoever reads from it.
-const minLinkRate = 1 << 10
-
 // LinkFetcher follows links over HTTP.
 type LinkFetcher struct {
 	client *httprange.Client
@@ -69,11 +65,11 @@ func NewLinkFetcher(o LinkOptions) *LinkFetcher {
 	if f.opts.MaxBytes <= 0 {
 		f.opts.MaxBytes = 1 << 40
 	}
-	f.client, f.err = httprange.NewClient(httprange.ClientOptions{Allow: o.AllowHosts, RootCAs: o.RootCAs, Wrap: o.Wrap})
+	f.client, f.err = httprange.NewClient(httprange.ClientOptions{Allow: o.AllowHosts, RootCAs: o.RootCAs, Wrap: o.Wrap, Stall: o.Stall})
 	if f.err == nil {
 		f.getter = httprange.Getter{
 			Do:     f.client.Do,
-			Policy: httprange.Policy{Attempts: o.Attempts, Stall: o.Stall, MinRate: minLinkRate},
+			Policy: httprange.Policy{Attempts: o.Attempts},
 		}
 	}
 	return f

@@ -15,6 +15,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/stall"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -273,7 +274,7 @@ func TestLinkHostThatStalls(t *testing.T) {
 			s := newHost(t, h)
 			f := allowing(carton.LinkOptions{Stall: time.Second, Attempts: 2}, s)
 			_, err := fetch(t.Context(), f, s.URL, 0, -1)
-			if !errors.Is(err, httprange.ErrStalled) || !errors.Is(err, carton.ErrLink) || s.requests.Load() != 2 {
+			if !errors.Is(err, stall.ErrStalled) || !errors.Is(err, carton.ErrLink) || s.requests.Load() != 2 {
 				t.Errorf("got %v after %d requests", err, s.requests.Load())
 			}
 		})

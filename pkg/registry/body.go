@@ -11,7 +11,6 @@ import (
 type body struct {
 	stream *stream
 	end    int64
-	watch  *watchdog              // nil: nobody watches
 	told   func(n int, off int64) // of n bytes that go out, up to off; may be nil
 	done   atomic.Bool            // everything was delivered
 
@@ -33,8 +32,6 @@ func (b *body) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	b.watch.pause()
-	defer func() { b.watch.resume(b.done.Load()) }()
 	n, err := b.stream.read(p[:min(int64(len(p)), b.end-b.stream.pos)])
 	if err != nil {
 		b.fail(err)

@@ -13,13 +13,19 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/carton-oci/carton-oci/internal/stall"
 )
+
+// commitFactor times the stall timeout is how long a registry may take to
+// finish an upload: some read the whole blob again.
+const commitFactor = 30
 
 // Client reaches registries. It keeps connections, and what it has learnt of
 // each host. It may be used by many goroutines at once.
 type Client struct {
 	opts Options
-	// meta and blob are the transports; meta repeats what failed and may pass.
+	// meta and blob are the transports, with a guard around each.
 	meta, blob http.RoundTripper
 
 	now   func() time.Time // the clock; tests have others
@@ -36,7 +42,13 @@ func NewClient(opts Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{opts: opts, meta: meta, blob: blob, now: time.Now, hosts: make(map[string]*endpoint)}, nil
+	limit := opts.stall()
+	return &Client{
+		opts: opts,
+		meta: &stall.Transport{Next: meta, Limit: limit},
+		blob: &stall.Transport{Next: blob, Limit: limit, Commit: commitFactor * limit},
+		now:  time.Now, hosts: make(map[string]*endpoint),
+	}, nil
 }
 
 // Close closes the connections that nobody uses.

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"bytes"
-	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/internal/stall"
 )
 
 func TestLoopback(t *testing.T) {
@@ -207,7 +207,7 @@ func TestMetadataStalls(t *testing.T) {
 			policy.Attempts = 2
 			repo = dial(t, reg, "org/m", Options{Policy: policy})
 			_, err := repo.FetchManifest(t.Context(), desc)
-			checkError(t, err, errStalled, "nothing moved for 1s", "")
+			checkError(t, err, stall.ErrStalled, reg.Host+" has stalled", "")
 		})
 	}
 }
@@ -216,19 +216,3 @@ func TestMetadataStalls(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
-// TestAnswerToAnAbort: a registry that is told to stop may answer in good order,
-// with nothing. That is not what it has.
-func TestAnswerToAnAbort(t *testing.T) {
-	r := &retrier{stall: time.Millisecond, next: roundTrip(func(req *http.Request) (*http.Response, error) {
-		<-req.Context().Done()
-		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
-	})}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1/v2/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if resp, err := r.once(req); !errors.Is(err, errStalled) { //nolint:bodyclose // there is none
-		t.Errorf("got %v, %v, want %v", resp, err, errStalled)
-	}
-}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/stall"
 )
 
 // requestError turns what a client's Do returned for a request to h into an
@@ -39,7 +40,13 @@ func (h *endpoint) requestError(err error) error {
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
 		return hint.With(&loginError{h.host}, "carton-oci login %s", userHost(h.host))
 	}
-	var request *url.Error
+	var (
+		request *url.Error
+		stalled *stall.Error
+	)
+	if errors.As(err, &stalled) {
+		return redact(stalled) // it names the host, which may be another
+	}
 	if errors.As(err, &request) {
 		err = fmt.Errorf("%s: %w", h.host, request.Err)
 	}
@@ -152,7 +159,7 @@ func transient(ctx context.Context, err error, reached bool) bool {
 	case errors.Is(err, syscall.ECONNREFUSED) && !reached:
 		return false
 	}
-	return errors.Is(err, errStalled) || httprange.Transient(err)
+	return httprange.Transient(err)
 }
 
 // unsafe makes an ErrUnsafe.

@@ -12,6 +12,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/stall"
 )
 
 // Policy says how long and how often to try; its zero value is the default.
@@ -75,7 +76,7 @@ func (o Options) stall() time.Duration {
 	if o.Policy.Stall > 0 {
 		return o.Policy.Stall
 	}
-	return 30 * time.Second // as httprange has it
+	return stall.DefaultLimit
 }
 
 // transports makes the transport for metadata and the one for blobs. Blobs get

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/carton-oci/carton-oci/internal/stall"
 )
 
 // fault is how a request failed.
@@ -139,7 +141,7 @@ func (u *upload) lose(ctx context.Context, f *fault) {
 		if u.losses++; u.losses >= enough {
 			u.whole()
 		}
-	case f.status == 0 && u.off == 0 && !errors.Is(f.err, errStalled):
+	case f.status == 0 && u.off == 0 && !errors.Is(f.err, stall.ErrStalled):
 		if u.cuts++; u.cuts == enough {
 			u.pieces()
 		}

@@ -81,7 +81,7 @@ func (c *Client) authClients(host *endpoint, repository string) (meta, blob *aut
 		client.SetUserAgent(c.opts.userAgent())
 		return client
 	}
-	meta = make1(&retrier{next: c.meta, policy: c.opts.Policy, stall: c.opts.stall(), host: host})
+	meta = make1(&retrier{next: c.meta, policy: c.opts.Policy, host: host})
 	if c.opts.HTTPClient != nil {
 		meta.Client.Timeout = c.opts.HTTPClient.Timeout
 	}

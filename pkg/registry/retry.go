@@ -1,9 +1,7 @@
 package registry
 
 import (
-	"io"
 	"net/http"
-	"time"
 )
 
 // retrier repeats requests that failed in a way that may pass, and whose body
@@ -11,7 +9,6 @@ import (
 type retrier struct {
 	next   http.RoundTripper
 	policy Policy
-	stall  time.Duration
 	host   *endpoint
 }
 
@@ -19,7 +16,7 @@ type retrier struct {
 func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	for failures := 1; ; failures++ {
-		resp, err := r.once(req)
+		resp, err := r.next.RoundTrip(req)
 		var header http.Header
 		if err == nil {
 			if req.URL.Host == r.host.host {
@@ -49,41 +46,6 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-}
-
-// once sends req. A server that sends nothing for too long, headers or body,
-// loses the request.
-func (r *retrier) once(req *http.Request) (*http.Response, error) {
-	dog := newWatchdog(req.Context(), r.stall)
-	dog.resume(false)
-	resp, err := dog.answer(r.next.RoundTrip(req.WithContext(dog.ctx))) //nolint:contextcheck // it is made of the request's
-	if err != nil {
-		dog.end()
-		return nil, dog.explain(err)
-	}
-	resp.Body = &watchedBody{resp.Body, dog}
-	return resp, nil
-}
-
-// watchedBody is an answer whose reader does not wait for ever.
-type watchedBody struct {
-	io.ReadCloser
-	dog *watchdog
-}
-
-func (b *watchedBody) Read(p []byte) (int, error) {
-	b.dog.resume(false)
-	n, err := b.ReadCloser.Read(p)
-	b.dog.pause()
-	if err != nil {
-		err = b.dog.explain(err)
-	}
-	return n, err
-}
-
-func (b *watchedBody) Close() error {
-	b.dog.end()
-	return b.ReadCloser.Close()
 }
 
 // again returns req with its body from the beginning.

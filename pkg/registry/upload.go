@@ -211,17 +211,16 @@ func (u *upload) send(ctx context.Context, end int64) *fault {
 	if err := u.ready(ctx); err != nil {
 		return &fault{err: err, source: true}
 	}
-	dog := newWatchdog(ctx, u.repo.client.opts.stall())
-	defer dog.end()
-	told, pace := u.teller(dog, end)
+	sending, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	told, pace := u.teller(stop, end)
 	defer pace.end()
-	req, bodies, err := u.request(ctx, dog, end, told)
+	req, bodies, err := u.request(ctx, sending, end, told)
 	if err != nil {
 		return &fault{err: err}
 	}
 	start := u.repo.client.now()
-	dog.resume(bodies == nil)
-	resp, err := dog.answer(u.repo.blob.Do(req))
+	resp, err := u.repo.blob.Do(req)
 	f := &fault{patch: end > 0, took: u.repo.client.now().Sub(start)}
 	var own error
 	if bodies != nil {
@@ -237,7 +236,10 @@ func (u *upload) send(ctx context.Context, end int64) *fault {
 		f.err, f.source = own, true
 		return f
 	case err != nil:
-		f.err = dog.explain(u.repo.host.requestError(err))
+		f.err = u.repo.host.requestError(err)
+		if slow := (*slowError)(nil); errors.As(context.Cause(sending), &slow) {
+			f.err = context.Cause(sending)
+		}
 		return f
 	}
 	u.repo.host.reached.Store(true)
@@ -264,10 +266,10 @@ func (u *upload) tookAll(resp *http.Response, f *fault) *fault {
 	return f
 }
 
-// request makes the request for send. Its body can be had again, so that a
+// request makes the request for send, under a context of its own. Its body can be had again, so that a
 // challenge in the middle of an upload is answered and not final. Where nothing
 // is left to be sent there is none.
-func (u *upload) request(ctx context.Context, dog *watchdog, end int64, told func(int, int64)) (*http.Request, *bodies, error) {
+func (u *upload) request(ctx, sending context.Context, end int64, told func(int, int64)) (*http.Request, *bodies, error) {
 	desc, method := u.content.desc, http.MethodPatch
 	loc, err := url.Parse(u.session.location)
 	if err != nil {
@@ -278,7 +280,7 @@ func (u *upload) request(ctx context.Context, dog *watchdog, end int64, told fun
 		q.Set("digest", desc.Digest.String())
 		loc.RawQuery, method, end = q.Encode(), http.MethodPut, desc.Size
 	}
-	req, err := http.NewRequestWithContext(dog.ctx, method, loc.String(), http.NoBody)
+	req, err := http.NewRequestWithContext(sending, method, loc.String(), http.NoBody)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -290,7 +292,7 @@ func (u *upload) request(ctx context.Context, dog *watchdog, end int64, told fun
 		req.Header.Set("Content-Range", fmt.Sprintf("%d-%d", u.off, end-1))
 	}
 	b := &bodies{
-		open: func(s *stream) *body { return &body{stream: s, end: end, watch: dog, told: told} },
+		open: func(s *stream) *body { return &body{stream: s, end: end, told: told} },
 		seek: func() (*stream, error) { return u.seek(ctx) },
 	}
 	req.ContentLength = end - u.off
@@ -299,8 +301,9 @@ func (u *upload) request(ctx context.Context, dog *watchdog, end int64, told fun
 	return req, b, nil
 }
 
-// teller returns what is to be told of the bytes of a request, and their pace.
-func (u *upload) teller(dog *watchdog, end int64) (func(n int, off int64), *pace) {
+// teller returns what is to be told of the bytes of a request, and their pace. stop
+// ends the request.
+func (u *upload) teller(stop context.CancelCauseFunc, end int64) (func(n int, off int64), *pace) {
 	now, left := u.repo.client.now, u.content.desc.Size-u.off
 	var p *pace
 	if end == 0 && left > 0 { // time is limited for a whole upload, not for a chunk
@@ -317,7 +320,7 @@ func (u *upload) teller(dog *watchdog, end int64) (func(n int, off int64), *pace
 			return
 		}
 		if err := p.sent(n, now()); err != nil {
-			dog.fail(err)
+			stop(err)
 		}
 	}, p
 }
