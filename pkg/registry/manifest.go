@@ -185,7 +185,9 @@ func (r *Repository) getManifest(ctx context.Context, u *url.URL, want digest.Di
 // get reads a whole answer of at most limit bytes, again where it broke off.
 func (r *Repository) get(ctx context.Context, u *url.URL, header http.Header, limit int64) (*http.Response, []byte, error) {
 	policy := r.client.opts.Policy
-	for failures := 1; ; failures++ {
+	tries := &tries{}
+	ctx = withTries(ctx, tries)
+	for {
 		resp, err := r.ask(ctx, http.MethodGet, u, header)
 		if err != nil {
 			return nil, nil, err
@@ -200,10 +202,10 @@ func (r *Repository) get(ctx context.Context, u *url.URL, header http.Header, li
 			return nil, nil, fmt.Errorf("got over %d bytes: %w", limit, layout.ErrLimit)
 		case err == nil:
 			return resp, b, nil
-		case policy.Exhausted(failures) || ctx.Err() != nil:
+		case ctx.Err() != nil || tries.spent(policy):
 			return nil, nil, r.host.requestError(err)
 		}
-		delay, err := policy.Delay(failures, nil)
+		delay, err := policy.Delay(tries.failures, nil)
 		if err == nil {
 			err = policy.Sleep(ctx, delay)
 		}

@@ -54,12 +54,10 @@ func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error
 			return true, nil
 		}
 	}
-	u.failures++
-	if policy.Exhausted(u.failures) {
-		u.giveUp(ctx, f)
-		return false, fmt.Errorf("gave up after %d attempts: %w", u.failures, u.explain(f))
+	if u.tries.spent(policy) {
+		return false, u.exhausted(ctx, f)
 	}
-	delay, err := policy.Delay(u.failures, f.header)
+	delay, err := policy.Delay(u.tries.failures, f.header)
 	if err != nil {
 		u.giveUp(ctx, f)
 		return false, fmt.Errorf("%w: %w", f.err, err)
@@ -97,7 +95,13 @@ func (u *upload) where(ctx context.Context, f *fault, tail bool) error {
 	}
 	off, newer, err := u.repo.status(ctx, u.session.location, u.sent())
 	switch {
-	case errors.Is(err, errGone), err != nil && transient(ctx, err, true):
+	case errors.Is(err, errGone):
+		u.lose(ctx, f)
+		return nil
+	case err != nil && transient(ctx, err, true) && u.repo.client.opts.Policy.Exhausted(u.tries.failures):
+		f.err = err
+		return u.exhausted(ctx, f)
+	case err != nil && transient(ctx, err, true):
 		u.lose(ctx, f)
 		return nil
 	case err != nil:
@@ -114,7 +118,7 @@ func (u *upload) where(ctx context.Context, f *fault, tail bool) error {
 func (u *upload) moveTo(off int64, location string) {
 	if off > u.best {
 		// Progress; but not what a registry takes again and again and never keeps.
-		u.best, u.failures = off, 0
+		u.best, u.tries.failures = off, 0
 	}
 	u.off = off
 	if location != u.session.location {
@@ -156,6 +160,12 @@ func (u *upload) explain(f *fault) error {
 		return fmt.Errorf("%w; and in chunks: %w", u.tooLarge, err)
 	}
 	return err
+}
+
+// exhausted gives an upload up after the last attempt.
+func (u *upload) exhausted(ctx context.Context, f *fault) error {
+	u.giveUp(ctx, f)
+	return fmt.Errorf("gave up after %d attempts: %w", u.tries.failures, u.explain(f))
 }
 
 // giveUp ends an upload that failed: it is cancelled, unless it is remembered and

@@ -12,10 +12,11 @@ type retrier struct {
 	host   *endpoint
 }
 
-// RoundTrip sends req, as often as the policy says.
+// RoundTrip sends req, as often as the policy says of the work that it belongs to.
 func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
-	for failures := 1; ; failures++ {
+	tries := triesOf(ctx)
+	for {
 		resp, err := r.next.RoundTrip(req)
 		var header http.Header
 		if err == nil {
@@ -29,10 +30,10 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		} else if !transient(ctx, err, r.host.reached.Load()) {
 			return nil, err
 		}
-		if r.policy.Exhausted(failures) || req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
+		if tries.spent(r.policy) || req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
 			return resp, err
 		}
-		delay, derr := r.policy.Delay(failures, header)
+		delay, derr := r.policy.Delay(tries.failures, header)
 		if derr != nil {
 			return resp, err // the answer itself says more
 		}

@@ -70,12 +70,13 @@ type upload struct {
 
 	resumed  bool  // the session is an earlier run's
 	best     int64 // the largest off of any session
-	failures int   // in a row, without progress
+	tries    tries // without progress
 }
 
 // run goes up the ladder, from what an earlier run has left where there is any.
 func (u *upload) run(ctx context.Context, s state, ok bool) error {
 	defer u.drop()
+	ctx = withTries(ctx, &u.tries)
 	if ok {
 		if err := u.takeUp(ctx, s); err != nil {
 			return err

@@ -1,0 +1,30 @@
+package registry
+
+import "context"
+
+// tries counts the failures in a row of one piece of work: of an upload with every
+// question that it asks on its way, of a manifest with the answers that broke off.
+// Loops within loops count in one, or six attempts of six would be thirty-six.
+type tries struct{ failures int }
+
+type triesKey struct{}
+
+// withTries makes the requests under the context count in t.
+func withTries(ctx context.Context, t *tries) context.Context {
+	return context.WithValue(ctx, triesKey{}, t)
+}
+
+// triesOf returns the count of the work that a request belongs to, one of its own
+// where it belongs to none.
+func triesOf(ctx context.Context) *tries {
+	if t, ok := ctx.Value(triesKey{}).(*tries); ok {
+		return t
+	}
+	return &tries{}
+}
+
+// spent counts a failure, and reports whether it was the last.
+func (t *tries) spent(p Policy) bool {
+	t.failures++
+	return p.Exhausted(t.failures)
+}
