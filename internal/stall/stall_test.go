@@ -274,8 +274,13 @@ func TestMeter(t *testing.T) {
 		waited time.Duration
 		want   bool
 	}{
-		{0, 0, false}, {0, time.Second, false}, {1, 0, true}, {1, time.Second, false},
-		{511, time.Second, false}, {512, time.Second, true}, {512, 2 * time.Second, false},
+		{0, 0, false},
+		{0, time.Second, false},
+		{1, 0, true},
+		{1, time.Second, false},
+		{511, time.Second, false},
+		{512, time.Second, true},
+		{512, 2 * time.Second, false},
 	} {
 		var m stall.Meter
 		m.Add(c.got, 0)

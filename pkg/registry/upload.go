@@ -68,9 +68,9 @@ type upload struct {
 	cuts     int   // PUTs that broke off of which nothing arrived
 	losses   int   // sessions lost while chunks were sent
 
-	resumed  bool  // the session is an earlier run's
-	best     int64 // the largest off of any session
-	tries    tries // without progress
+	resumed bool  // the session is an earlier run's
+	best    int64 // the largest off of any session
+	tries   tries // without progress
 }
 
 // run goes up the ladder, from what an earlier run has left where there is any.
