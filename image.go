@@ -112,7 +112,7 @@ func (m *imaging) run(ctx context.Context, loc Location) (*ImageResult, error) {
 	}
 	defer src.Close()
 	store := src.site.store
-	plan, err := convert.PlanImage(ctx, src.artifact, convert.ImageOptions{Subject: m.opts.Subject, CacheDir: m.opts.CacheDir})
+	plan, err := convert.PlanImage(ctx, src.artifact, convert.ImageOptions{Subject: m.opts.Subject})
 	if err != nil {
 		return nil, err
 	}

@@ -25,8 +25,8 @@ type Options struct {
 	// Concurrency is how many blobs or members travel at once; 0 is 8.
 	Concurrency int
 	// CacheDir is a folder that remembers uploads under way, so that a push goes on
-	// where another was ended, and digests of bundles and facts from the headers of
-	// weights, so that a second push need not read them; "" remembers nothing.
+	// where another was ended; "" remembers none. Nothing that is published is taken
+	// from it.
 	CacheDir string
 	// Progress, which may be nil, is told what happens to each transfer.
 	Progress progress.Func
@@ -35,8 +35,8 @@ type Options struct {
 // PushOptions say how a carton is pushed. The zero value is the default mapping.
 type PushOptions struct {
 	Options
-	// Mapping says how the carton becomes an artifact. Its CacheDir,
-	// AllowInvalidInfo and Image are set from Options, Force and Image.
+	// Mapping says how the carton becomes an artifact. Its AllowInvalidInfo
+	// and Image are set from Force and Image.
 	Mapping convert.Options
 	// Image says whether the image form is pushed too. It sets Mapping's.
 	Image ImageMode

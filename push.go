@@ -270,8 +270,7 @@ func (p *push) checkTags(ctx context.Context) error {
 // before it begins.
 func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
 	mapping := p.opts.Mapping
-	mapping.CacheDir, mapping.AllowInvalidInfo = p.opts.CacheDir, p.opts.Force
-	mapping.Image = p.opts.Image == ImagePush
+	mapping.AllowInvalidInfo, mapping.Image = p.opts.Force, p.opts.Image == ImagePush
 	forms, err := convert.BuildForms(ctx, p.src, mapping)
 	if err != nil {
 		return nil, nil, err

@@ -28,7 +28,7 @@ const (
 	largeMember  = "model/weights.safetensors"
 	peakLimitMiB = 64
 	// smallFile is what a file beside the output may have: a lock, a journal, a
-	// remembered header.
+	// remembered upload.
 	smallFile = 1 << 20
 )
 

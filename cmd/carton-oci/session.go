@@ -97,7 +97,7 @@ const minChunk = 1_000_000
 // has reports whether the command has a flag at all.
 func has(c *cli.Context, name string) bool { return lookupFlag(c.Command.Flags, name) != nil }
 
-// cacheDir returns where digests are remembered, "" for nowhere.
+// cacheDir returns where uploads under way are remembered, "" for nowhere.
 func cacheDir() string {
 	if dir, ok := os.LookupEnv("CARTON_OCI_CACHE"); ok {
 		return dir

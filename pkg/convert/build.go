@@ -122,7 +122,7 @@ func (b *builder) digest(ctx context.Context, tar *bundle) (bundleDigest, error)
 	if ok {
 		return d, nil
 	}
-	d, err := tar.digest(ctx, cache(b.opts.CacheDir))
+	d, err := tar.digest(ctx)
 	if err != nil {
 		return d, err
 	}
@@ -140,7 +140,7 @@ func (b *builder) artifact(ctx context.Context, parts *built) (*layout.Artifact,
 		spec.ArtifactType, spec.Config = "", b.imageConfig(parts.diffIDs)
 		return layout.NewArtifact(spec)
 	}
-	details, err := describe(ctx, b.src, b.members, cache(b.opts.CacheDir))
+	details, err := describe(ctx, b.src, b.members)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // compressor names the library whose output reaches the digests of compressed
-// bundles, for the cache. Its version is pinned in go.mod; a test compares.
+// bundles. Its version is pinned in go.mod; a test compares.
 const compressor = "github.com/klauspost/compress v1.20.3"
 
 // bundle is a tar layer as a recipe: it can be opened again from any offset.
@@ -31,7 +31,7 @@ func newBundle(src carton.Source, l *planned) (*bundle, error) {
 	b := &bundle{format: l.format}
 	var entries []layout.TarEntry
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s\n", l.format, compressor)
+	fmt.Fprintf(h, "%s\n", l.format)
 	if l.manifest {
 		m := src.Manifest()
 		entries = append(entries, layout.TarEntry{Path: carton.ManifestName, Size: int64(len(m.Bytes()))})
@@ -45,7 +45,7 @@ func newBundle(src carton.Source, l *planned) (*bundle, error) {
 		entries = append(entries, e)
 		fmt.Fprintf(h, "%q %s %d %q\n", m.Path, m.Hash, e.Size, e.Target)
 	}
-	b.key = "bundle " + hex.EncodeToString(h.Sum(nil))
+	b.key = hex.EncodeToString(h.Sum(nil))
 	b.open = func(ctx context.Context, path string, off int64) (io.ReadCloser, error) {
 		return openFrom(ctx, src, path, off)
 	}
@@ -80,44 +80,29 @@ func (b *bundle) Open(ctx context.Context, off int64) (io.ReadCloser, error) {
 
 // bundleDigest is what is known of a bundle once it was read.
 type bundleDigest struct {
-	Digest digest.Digest `json:"digest"`
-	Size   int64         `json:"size"`
-	DiffID digest.Digest `json:"diffId"` // the uncompressed tar's
+	Digest digest.Digest
+	Size   int64
+	DiffID digest.Digest // the uncompressed tar's
 }
 
-// digest reads the bundle's members, unless the cache has its digest.
-func (b *bundle) digest(ctx context.Context, c cache) (bundleDigest, error) {
-	var d bundleDigest
-	if b.known(c, &d) {
-		return d, nil
-	}
-	if err := b.read(ctx, &d); err != nil {
-		return d, err
-	}
-	c.put(b.key, d)
-	return d, nil
-}
-
-// known fills in what the cache knows of the bundle.
-func (b *bundle) known(c cache, d *bundleDigest) bool {
-	return c.get(b.key, d) && d.Digest.Validate() == nil && d.DiffID.Validate() == nil && d.Size > 0
-}
-
-func (b *bundle) read(ctx context.Context, d *bundleDigest) (err error) {
+// digest reads the bundle's members, verified. No earlier run is asked: what a
+// digest stands for is published under it, and a file that says what a digest
+// is can be written by somebody else.
+func (b *bundle) digest(ctx context.Context) (d bundleDigest, err error) {
 	if b.format == formatTar {
 		d.Digest, err = b.tar.Digest(ctx, b.open)
 		d.DiffID, d.Size = d.Digest, b.tar.Size()
-		return err
+		return d, err
 	}
 	plain, packed := digest.SHA256.Digester(), digest.SHA256.Digester()
 	r, err := b.compress(ctx, plain.Hash())
 	if err != nil {
-		return err
+		return d, err
 	}
 	defer r.Close()
 	d.Size, err = io.Copy(packed.Hash(), r)
 	d.Digest, d.DiffID = packed.Digest(), plain.Digest()
-	return err
+	return d, err
 }
 
 // compress opens the compressed tar; plain is given the uncompressed bytes too.

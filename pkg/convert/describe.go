@@ -10,8 +10,8 @@ import (
 // describe finds out what the weights are. A carton has one config whatever its
 // form, so PT2 archives are read also where they are compressed, which costs
 // passes over them.
-func describe(ctx context.Context, src carton.Source, members []carton.Member, c cache) (Details, error) {
-	facts, err := inspect.DescribeMembers(ctx, src, members, inspect.Options{Through: true, Recall: c.get, Remember: c.put})
+func describe(ctx context.Context, src carton.Source, members []carton.Member) (Details, error) {
+	facts, err := inspect.DescribeMembers(ctx, src, members, inspect.Options{Through: true})
 	if err != nil {
 		return Details{}, err
 	}

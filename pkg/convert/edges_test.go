@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -95,21 +93,6 @@ func TestWrapIsForPlainModelsAlone(t *testing.T) {
 	src := opened(t, s, desc, OpenOptions{Wrap: &Wrap{RunnerName: "other", FrameworkVersion: "*"}})
 	if info, err := carton.ReadInfo(t.Context(), src); err != nil || info.Runner.Name != "python" || src.Regenerated() {
 		t.Errorf("a carton was wrapped: %+v, %v", info, err)
-	}
-}
-
-func TestACacheThatCannotBeWritten(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	want, err := ToOCI(t.Context(), kinds(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := ToOCI(t.Context(), kinds(), Options{CacheDir: file})
-	if err != nil || got.Digest != want.Digest {
-		t.Errorf("got %v, want the artifact", err)
 	}
 }
 

@@ -22,8 +22,6 @@ import (
 type ImageOptions struct {
 	// Subject makes the image manifest refer to the artifact's.
 	Subject bool
-	// CacheDir remembers digests of tar layers; "" remembers nothing.
-	CacheDir string
 }
 
 // ImagePlan is the image form of a stored artifact, before the digests of all
@@ -36,16 +34,14 @@ type ImagePlan struct {
 	spec   imageSpec
 	info   *carton.Info
 	when   time.Time
-	keys   []string // of the layers in the cache
-	cache  cache
 	layers []layout.Layer
 }
 
 // PlanImage plans the image form of an artifact. Where all but MANIFEST and
 // carton.toml is in tar layers of this mapping, and they are few enough, the
 // image shares them, and nothing but those two members is read. Else every
-// member is in a new tar layer: its digest is known where opts.CacheDir knows
-// it, and else when it was read, which [ImagePlan.Learn] is told of.
+// member is in a new tar layer: its digest is known when it was read, which
+// [ImagePlan.Learn] is told of.
 //
 // The image of a carton is the same whether it is made here or by [BuildForms]
 // with the artifact's options. A member that no image can hold is [ErrNoImage].
@@ -55,12 +51,12 @@ func PlanImage(ctx context.Context, src *Source, opts ImageOptions) (*ImagePlan,
 		return nil, hint.With(errors.New("is the image form of a carton already"), "name the artifact that it was made of")
 	}
 	mapped := whole.Annotations[AnnotationMapping] != ""
-	build := Options{Layers: FormTar, Image: true, AllowInvalidInfo: true, CacheDir: opts.CacheDir}
+	build := Options{Layers: FormTar, Image: true, AllowInvalidInfo: true}
 	b, err := newBuilder(ctx, src, build)
 	if err != nil {
 		return nil, err
 	}
-	p := &ImagePlan{info: b.info, cache: cache(opts.CacheDir)}
+	p := &ImagePlan{info: b.info}
 	if mapped {
 		b.annotations = maps.Clone(whole.Annotations)
 		p.when, _ = time.Parse(time.RFC3339, whole.Annotations[ocispec.AnnotationCreated]) // none, if it is no time
@@ -128,7 +124,6 @@ func (p *ImagePlan) share(ctx context.Context, src *Source, b *builder) error {
 		p.layers = append(imageLayers(parts), p.layers...)
 		p.spec.diffIDs = append(parts.diffIDs, p.spec.diffIDs...)
 	}
-	p.keys = make([]string, len(p.layers))
 	return nil
 }
 
@@ -204,14 +199,9 @@ func (p *ImagePlan) rebuild(src *Source, b *builder) error {
 		}
 		l := layout.Layer{Name: plan[i].name, Open: tar.Open}
 		l.Annotations = map[string]string{AnnotationMembers: lists[i]}
-		var d bundleDigest
-		if !tar.known(p.cache, &d) {
-			d = bundleDigest{}
-		}
-		l.Digest, l.Size = d.Digest, tar.tar.Size()
+		l.Size = tar.tar.Size()
 		p.layers = append(p.layers, imageLayer(l, formatTar))
-		p.spec.diffIDs = append(p.spec.diffIDs, d.DiffID)
-		p.keys = append(p.keys, tar.key)
+		p.spec.diffIDs = append(p.spec.diffIDs, "")
 	}
 	return nil
 }
@@ -223,7 +213,6 @@ func (p *ImagePlan) Layers() []layout.Layer { return slices.Clone(p.layers) }
 // Learn takes the digest of a layer that was read to its end.
 func (p *ImagePlan) Learn(i int, d digest.Digest) {
 	p.layers[i].Digest, p.spec.diffIDs[i] = d, d
-	p.cache.put(p.keys[i], bundleDigest{Digest: d, Size: p.layers[i].Size, DiffID: d})
 }
 
 // Artifact makes the image. Layers whose digest nobody has learnt are an error

@@ -90,26 +90,16 @@ func TestRawLayersAreReadOnce(t *testing.T) {
 	s, desc, _ := pushed(t, kinds(), Options{})
 	src := opened(t, s, desc, OpenOptions{})
 	s.reset()
-	cache := t.TempDir()
-	p, err := PlanImage(t.Context(), src, ImageOptions{CacheDir: cache})
+	p, err := PlanImage(t.Context(), src, ImageOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, learnt := finish(t, p)
-	if learnt == 0 {
+	if _, learnt := finish(t, p); learnt == 0 {
 		t.Error("nothing was read")
 	}
 	weights := digest.FromBytes(bytes.Repeat([]byte("v"), 3000))
 	if n := count(s.requests, weights.String()); n != 1 {
 		t.Errorf("model/weights-2.bin was read %d times", n)
-	}
-	// The cache knows it all the next time.
-	if p, err = PlanImage(t.Context(), src, ImageOptions{CacheDir: cache}); err != nil {
-		t.Fatal(err)
-	}
-	again, learnt := finish(t, p)
-	if learnt != 0 || again.Digest != image.Digest {
-		t.Errorf("again: %d layers to read and %s, want none and %s", learnt, again.Digest, image.Digest)
 	}
 }
 

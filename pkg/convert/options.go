@@ -96,9 +96,6 @@ type Options struct {
 	// rules too. What can't be read from it is left out of annotations and config.
 	// Structure, names and hashes are never forgiven.
 	AllowInvalidInfo bool
-	// CacheDir remembers digests of bundles and facts from headers of weights by
-	// member hash, so that a second push need not read them; "" remembers nothing.
-	CacheDir string
 }
 
 // withDefaults fills in what is "" and refuses what is no option.

@@ -15,8 +15,8 @@ import (
 // transfer needs, the config, the image manifest. src must stay open as long as
 // the artifact is used.
 //
-// It reads carton.toml, the members that are bundled, and the headers of
-// safetensors files; the last two only where opts.CacheDir does not know them.
+// It reads carton.toml, the members that are in tar layers, and the headers of
+// safetensors files.
 // Headers are read by range and so unverified: a source that gives wrong ones
 // for a layer that the other side has already makes a config that says something
 // wrong. A linked member whose size nobody tells is read once to learn it.

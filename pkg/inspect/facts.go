@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -74,19 +73,17 @@ var precisions = map[safetensors.DType]string{
 
 // count is how much there is of one type.
 type count struct {
-	Elements int64 `json:"elements"`
-	Bytes    int64 `json:"bytes"`
+	Elements, Bytes int64
 }
 
-// fileFacts are what is remembered of one file. A file that is broken has none:
-// its content is its author's affair.
+// fileFacts are what is known of one file. A file that is broken has none: its
+// content is its author's affair.
 type fileFacts struct {
-	Types  map[string]count `json:"types,omitempty"`
-	Models []Model          `json:"models,omitempty"`
-	Notes  []string         `json:"notes,omitempty"`
-	err    error            // why it was not looked into: that is never remembered
-	// Findings are what an archive's reader has to say.
-	Findings []string `json:"findings,omitempty"`
+	Types    map[string]count
+	Models   []Model
+	Notes    []string
+	Findings []string // what an archive's reader has to say
+	err      error    // why it was not looked into
 }
 
 // Describe finds out what the weights are, from members below model/ whose names
@@ -187,25 +184,16 @@ func byBytes(bytes map[string]int64) []Share {
 	return shares
 }
 
-// factsOf counts one file's tensors, unless that is remembered.
+// factsOf counts one file's tensors.
 func factsOf(ctx context.Context, src carton.Source, f file, opts Options, s *share) (fileFacts, error) {
-	key := "facts " + f.format + " " + f.Hash
-	var facts fileFacts
-	if opts.Recall != nil && opts.Recall(key, &facts) {
-		return facts, nil
-	}
 	if skipped(f, opts) {
 		return fileFacts{Notes: []string{noteSkipped}, err: errSkipped}, nil
 	}
 	c, err := look(ctx, src, f, opts, s)
 	if err != nil {
-		return facts, err
+		return fileFacts{}, err
 	}
-	facts = fileFacts{Types: countTypes(c.tensors), Models: c.models, Notes: c.notes, Findings: c.findings, err: c.err}
-	if opts.Remember != nil && !errors.Is(c.err, carton.ErrLink) {
-		opts.Remember(key, facts)
-	}
-	return facts, nil
+	return fileFacts{Types: countTypes(c.tensors), Models: c.models, Notes: c.notes, Findings: c.findings, err: c.err}, nil
 }
 
 // countTypes counts a file's tensors by type.

@@ -1,9 +1,7 @@
 package inspect
 
 import (
-	"encoding/json"
 	"math"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,37 +64,6 @@ func TestNothingToDescribe(t *testing.T) {
 	got := describe(t, cartontest.New(map[string][]byte{"model/a.json": {1}, "misc/a.safetensors": {1}}, nil), Options{})
 	if diff := cmp.Diff(&Facts{Parameters: -1}, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestFactsAreRemembered(t *testing.T) {
-	var mu sync.Mutex
-	memory := map[string][]byte{}
-	opts := Options{
-		Recall: func(key string, v any) bool {
-			mu.Lock()
-			defer mu.Unlock()
-			b, ok := memory[key]
-			return ok && json.Unmarshal(b, v) == nil
-		},
-		Remember: func(key string, v any) {
-			b, err := json.Marshal(v)
-			if err != nil {
-				t.Error(err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			memory[key] = b
-		},
-	}
-	files := map[string][]byte{weights: three(9), "model/bad.safetensors": {1}}
-	want := describe(t, cartontest.New(files, nil), opts)
-	if len(memory) != 2 {
-		t.Errorf("remembered %d files, want 2", len(memory))
-	}
-	a := counting(t, cartontest.New(files, nil))
-	if diff := cmp.Diff(want, describe(t, a, opts), noErr); diff != "" || len(a.ranges) != 0 {
-		t.Errorf("asked for %v: %s", a.ranges, diff)
 	}
 }
 

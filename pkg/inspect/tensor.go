@@ -98,10 +98,6 @@ type Options struct {
 	// Through reads PT2 archives also in members where ranges are dear, which
 	// costs two passes or more over each.
 	Through bool
-	// Recall and Remember keep what [Describe] learnt of a member's content, by a
-	// key that names it, from several goroutines at once. nil keeps nothing.
-	Recall   func(key string, v any) bool
-	Remember func(key string, v any)
 }
 
 const defaultConcurrency = 8
