@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/e2e/internal/testregistry"
-	"github.com/carton-oci/carton-oci/internal/testenv"
+	"github.com/carton-oci/carton-oci/internal/modeltest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2"
 	"oras.land/oras-go/v2/content"
@@ -40,7 +40,7 @@ func TestBadCartons(t *testing.T) {
 		{
 			name: "truncated zip",
 			prepare: func(t *testing.T, u *user, s *testregistry.Server) []string {
-				whole, err := os.ReadFile(testenv.Fixture(t, fixture))
+				whole, err := os.ReadFile(ours(t).file)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -52,7 +52,7 @@ func TestBadCartons(t *testing.T) {
 		{
 			name: "zip with its front cut off",
 			prepare: func(t *testing.T, u *user, _ *testregistry.Server) []string {
-				whole, err := os.ReadFile(testenv.Fixture(t, fixture))
+				whole, err := os.ReadFile(ours(t).file)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -138,9 +138,9 @@ func TestBadCartons(t *testing.T) {
 			name: "another model than wanted",
 			prepare: func(t *testing.T, u *user, _ *testregistry.Server) []string {
 				newModel(small).write(t, u.path("m.carton"))
-				return []string{"pull", "m.carton", "-o", "out.carton", "--model-hash", fixtureHash}
+				return []string{"pull", "m.carton", "-o", "out.carton", "--model-hash", modeltest.CartonHash}
 			},
-			code: badContent, want: []string{newModel(small).hash(), fixtureHash},
+			code: badContent, want: []string{newModel(small).hash(), modeltest.CartonHash},
 		},
 		{
 			name: "output exists",

@@ -12,7 +12,6 @@ import (
 
 	"github.com/carton-oci/carton-oci/e2e/internal/containerd"
 	"github.com/carton-oci/carton-oci/e2e/internal/testregistry"
-	"github.com/carton-oci/carton-oci/internal/testenv"
 )
 
 // The promise: what containerd mounts of the image form is the unpacked carton,
@@ -95,11 +94,11 @@ func TestContainerdMountsTheUnpackedCarton(t *testing.T) {
 	}
 	zstd := []string{"--bundle-below", "1MiB", "--compress", "zstd"}
 	tests := map[string]struct {
-		model *model // nil: the fixture
+		model *model // nil: the one that the reference implementation would write
 		flags []string
 		later bool // made by carton-oci image, not by the push
 	}{
-		"a real carton":                  {nil, nil, false},
+		"a carton of the reference writer":                  {nil, nil, false},
 		"large files":                    {weights, nil, false},
 		"cncf":                           {weights, []string{"--media-types", "cncf"}, false},
 		"bundles":                        {weights, []string{"--bundle-below", "1MiB"}, false},
@@ -118,7 +117,7 @@ func TestContainerdMountsTheUnpackedCarton(t *testing.T) {
 			u := newUser(t)
 			file := "m.carton"
 			if tt.model == nil {
-				file = testenv.Fixture(t, fixture)
+				file = ours(t).file
 			} else {
 				tt.model.write(t, u.path(file))
 			}

@@ -174,7 +174,8 @@ func TestGoExample(t *testing.T) {
 	}
 	s := testregistry.Start(t, testregistry.Options{Auth: testregistry.Token, Users: users})
 	ref := s.Host + "/org/m:1"
-	file := testenv.Fixture(t, fixture)
+	c := ours(t)
+	file := c.file
 
 	denied := u.exec(t, program, "push", file, ref)
 	if denied.code != failed || !strings.Contains(denied.stderr, "REGISTRY_PASSWORD") {
@@ -186,11 +187,11 @@ func TestGoExample(t *testing.T) {
 		t.Errorf("before the push: got exit code %d and %q", missing.code, missing.stderr)
 	}
 	push := ada.exec(t, program, "push", file, ref)
-	if push.code != 0 || !strings.Contains(push.stdout, "holds model "+fixtureHash) || !strings.Contains(push.stderr, "finished ") {
+	if push.code != 0 || !strings.Contains(push.stdout, "holds model "+c.hash) || !strings.Contains(push.stderr, "finished ") {
 		t.Fatalf("push: got exit code %d and\n%s%s", push.code, push.stdout, push.stderr)
 	}
 	pull := ada.exec(t, program, "pull", ref, "back.carton")
-	if pull.code != 0 || !strings.Contains(pull.stdout, "model "+fixtureHash) {
+	if pull.code != 0 || !strings.Contains(pull.stdout, "model "+c.hash) {
 		t.Fatalf("pull: got exit code %d and\n%s%s", pull.code, pull.stdout, pull.stderr)
 	}
 	got, want := readZip(t, u.path("back.carton")), readZip(t, file)

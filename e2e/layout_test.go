@@ -19,9 +19,10 @@ import (
 
 func TestThroughAnImageLayout(t *testing.T) {
 	u := newUser(t)
-	file := testenv.Fixture(t, fixture)
+	c := ours(t)
+	file := c.file
 	first := u.push(t, file, "oci:layout:1")
-	if first.ModelHash != fixtureHash || first.statuses()["uploaded"] != len(first.Layers) {
+	if first.ModelHash != c.hash || first.statuses()["uploaded"] != len(first.Layers) {
 		t.Errorf("first push: got model hash %s and %v", first.ModelHash, first.statuses())
 	}
 	s := testregistry.Start(t, testregistry.Options{})
@@ -58,7 +59,8 @@ func TestThroughAnImageLayout(t *testing.T) {
 
 func TestOtherProgramsReadTheLayout(t *testing.T) {
 	u := newUser(t)
-	file := testenv.Fixture(t, fixture)
+	c := ours(t)
+	file := c.file
 	p := u.push(t, file, "oci:layout:1")
 
 	t.Run("oras-go", func(t *testing.T) {
@@ -108,8 +110,8 @@ func TestOtherProgramsReadTheLayout(t *testing.T) {
 		run("copy", "--dest-tls-verify=false", "oci:layout:1", "docker://"+s.Host+"/org/copied:1")
 		for _, ref := range []string{"oci:copied:1", s.Host + "/org/copied:1"} {
 			back := u.pull(t, ref, "-o", "copied.carton", "--force")
-			if back.Digest != p.Digest || back.ModelHash != fixtureHash {
-				t.Errorf("%s: got digest %s and model hash %s, want %s and %s", ref, back.Digest, back.ModelHash, p.Digest, fixtureHash)
+			if back.Digest != p.Digest || back.ModelHash != c.hash {
+				t.Errorf("%s: got digest %s and model hash %s, want %s and %s", ref, back.Digest, back.ModelHash, p.Digest, c.hash)
 			}
 			got, want := readZip(t, u.path("copied.carton")), readZip(t, file)
 			same(t, &got.model, &want.model)

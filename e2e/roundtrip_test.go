@@ -9,17 +9,11 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/e2e/internal/testregistry"
-	"github.com/carton-oci/carton-oci/internal/testenv"
 )
 
 // The promise: a real carton goes through every kind of registry and comes back
 // with the same model hash, the same bytes, and the same file every time; what
 // a registry has is not sent again.
-
-const (
-	fixture     = "carton/test.carton"
-	fixtureHash = "f1cae5143a92a44e3a7e1d9c32a0245065dfb6e0f1e91c18b5e44356d081dfb5"
-)
 
 var users = map[string]string{"ada": "lovelace"}
 
@@ -71,21 +65,27 @@ func TestThroughEveryKindOfRegistry(t *testing.T) {
 			u := newUser(t)
 			s := testregistry.Start(t, tt.registry)
 			flags := tt.prepare(t, u, s)
-			thereAndBack(t, u, s, flags)
+			thereAndBack(t, u, s, ours(t), flags)
 		})
 	}
 }
 
+// The same with the one public carton, through one kind of registry.
+func TestThePublicCartonThereAndBack(t *testing.T) {
+	c := theirs(t)
+	thereAndBack(t, newUser(t), testregistry.Start(t, testregistry.Options{}), c, nil)
+}
+
 func noFlags(*testing.T, *user, *testregistry.Server) []string { return nil }
 
-func thereAndBack(t *testing.T, u *user, s *testregistry.Server, flags []string) {
+func thereAndBack(t *testing.T, u *user, s *testregistry.Server, c referenceCarton, flags []string) {
 	t.Helper()
-	file := testenv.Fixture(t, fixture)
+	file := c.file
 	ref := s.Host + "/org/test:1"
 	with := func(args ...string) []string { return append(args, flags...) }
 
 	first := u.push(t, with(file, ref)...)
-	checkPush(t, s, first, ref)
+	checkPush(t, s, first, ref, c.hash)
 	if got := first.statuses()["uploaded"]; got != len(first.Layers) {
 		t.Errorf("first push: got %v, want every layer uploaded", first.statuses())
 	}
@@ -96,7 +96,7 @@ func thereAndBack(t *testing.T, u *user, s *testregistry.Server, flags []string)
 	u.emptyCache(t)
 	s.Traffic.Reset()
 	second := u.push(t, with(file, ref)...)
-	checkPush(t, s, second, ref)
+	checkPush(t, s, second, ref, c.hash)
 	if got := second.statuses()["exists"]; got != len(second.Layers) || *second.BytesUploaded != 0 {
 		t.Errorf("second push: got %v and %d bytes uploaded, want every layer to exist", second.statuses(), *second.BytesUploaded)
 	}
@@ -109,18 +109,18 @@ func thereAndBack(t *testing.T, u *user, s *testregistry.Server, flags []string)
 
 	s.Traffic.Reset()
 	back := u.pull(t, with(ref, "-o", "back.carton")...)
-	if back.ModelHash != fixtureHash || back.Digest != first.Digest {
-		t.Errorf("pull: got model hash %s and digest %s, want %s and %s", back.ModelHash, back.Digest, fixtureHash, first.Digest)
+	if back.ModelHash != c.hash || back.Digest != first.Digest {
+		t.Errorf("pull: got model hash %s and digest %s, want %s and %s", back.ModelHash, back.Digest, c.hash, first.Digest)
 	}
 	if out := s.Traffic.BlobBytesOut(); *back.BytesDownloaded != out || out == 0 {
 		t.Errorf("pull: says %d bytes downloaded, the registry sent %d", *back.BytesDownloaded, out)
 	}
 	got, want := readZip(t, u.path("back.carton")), readZip(t, file)
-	if got.manifest != want.manifest || hexSum(got.manifest) != fixtureHash {
+	if got.manifest != want.manifest || hexSum(got.manifest) != c.hash {
 		t.Error("MANIFEST came back changed")
 	}
-	if len(want.files) != 11 {
-		t.Fatalf("the fixture has %d members, want 11", len(want.files))
+	if len(want.files) != c.members {
+		t.Fatalf("%s has %d members, want %d", file, len(want.files), c.members)
 	}
 	same(t, &got.model, &want.model)
 
@@ -137,15 +137,15 @@ func thereAndBack(t *testing.T, u *user, s *testregistry.Server, flags []string)
 }
 
 // checkPush checks what a push says against what the registry holds.
-func checkPush(t *testing.T, s *testregistry.Server, p pushed, ref string) {
+func checkPush(t *testing.T, s *testregistry.Server, p pushed, ref, modelHash string) {
 	t.Helper()
-	if p.Reference != ref || p.ModelHash != fixtureHash {
-		t.Errorf("got reference %s and model hash %s, want %s and %s", p.Reference, p.ModelHash, ref, fixtureHash)
+	if p.Reference != ref || p.ModelHash != modelHash {
+		t.Errorf("got reference %s and model hash %s, want %s and %s", p.Reference, p.ModelHash, ref, modelHash)
 	}
 	if p.ArtifactType != "application/vnd.cnai.model.manifest.v1+json" {
 		t.Errorf("got artifact type %s", p.ArtifactType)
 	}
-	if got, want := p.layer(t, "MANIFEST").Digest, "sha256:"+fixtureHash; got != want {
+	if got, want := p.layer(t, "MANIFEST").Digest, "sha256:"+modelHash; got != want {
 		t.Errorf("MANIFEST's layer: got digest %s, want %s", got, want)
 	}
 	var manifest struct {
@@ -163,8 +163,8 @@ func checkPush(t *testing.T, s *testregistry.Server, p pushed, ref string) {
 	if err := json.Unmarshal(raw, &manifest); err != nil {
 		t.Fatal(err)
 	}
-	if got := manifest.Annotations["run.carton.model.hash"]; got != fixtureHash {
-		t.Errorf("annotation run.carton.model.hash: got %s, want %s", got, fixtureHash)
+	if got := manifest.Annotations["run.carton.model.hash"]; got != modelHash {
+		t.Errorf("annotation run.carton.model.hash: got %s, want %s", got, modelHash)
 	}
 	if manifest.ArtifactType != p.ArtifactType || len(manifest.Layers) != len(p.Layers) {
 		t.Fatalf("the image manifest has type %s and %d layers, push says %s and %d",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/e2e/internal/testregistry"
 	"github.com/carton-oci/carton-oci/internal/testenv"
+	"github.com/modelpack/model-spec/schema"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -14,12 +15,33 @@ import (
 // schema, whatever the options.
 
 func TestConfigFollowsItsSchema(t *testing.T) {
-	u := newUser(t)
-	file := testenv.Fixture(t, fixture)
-	schema, err := jsonschema.NewCompiler().Compile(testenv.Fixture(t, "modelpack/config-schema.json"))
+	checkConfigs(t, func(config string) error {
+		return schema.ValidatorMediaTypeModelConfig.Validate(strings.NewReader(config))
+	})
+}
+
+// The schema of the specification's next version allows nothing that it does not
+// name.
+func TestConfigFollowsTheNextSchema(t *testing.T) {
+	next, err := jsonschema.NewCompiler().Compile(testenv.Foreign(t, "modelpack/config-schema.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkConfigs(t, func(config string) error {
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(config))
+		if err != nil {
+			return err
+		}
+		return next.Validate(value)
+	})
+}
+
+// checkConfigs checks the configs of cartons that were pushed with every option
+// that changes them.
+func checkConfigs(t *testing.T, check func(config string) error) {
+	t.Helper()
+	u := newUser(t)
+	file := ours(t).file
 	s := testregistry.Start(t, testregistry.Options{})
 	pythonModel().write(t, u.path("many.carton"))
 	weighty().write(t, u.path("weighty.carton"))
@@ -43,17 +65,15 @@ func TestConfigFollowsItsSchema(t *testing.T) {
 					t.Fatal(err)
 				}
 				config := string(s.Blob(t, manifest.Config.Digest))
-				value, err := jsonschema.UnmarshalJSON(strings.NewReader(config))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := schema.Validate(value); err != nil {
+				if err := check(config); err != nil {
 					t.Errorf("%v in\n%s", err, config)
 				}
-				// The schema does not know how many layers there are.
-				diffIDs, ok := value.(map[string]any)["modelfs"].(map[string]any)["diffIds"].([]any)
-				if !ok || len(diffIDs) != len(manifest.Layers) {
-					t.Errorf("got %d diffIds, want one for each of %d layers", len(diffIDs), len(manifest.Layers))
+				// No schema knows how many layers there are.
+				var value struct {
+					ModelFS struct{ DiffIDs []string } `json:"modelfs"`
+				}
+				if err := json.Unmarshal([]byte(config), &value); err != nil || len(value.ModelFS.DiffIDs) != len(manifest.Layers) {
+					t.Errorf("got %d diffIds and %v, want one for each of %d layers", len(value.ModelFS.DiffIDs), err, len(manifest.Layers))
 				}
 				u.must(t, "verify", s.Host+"/org/"+name+":1")
 			})

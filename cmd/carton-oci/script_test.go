@@ -351,7 +351,7 @@ func sameNames(ts *testscript.TestScript, got, want []string) {
 }
 
 func scriptFixture(ts *testscript.TestScript, _ bool, args []string) {
-	content, err := os.ReadFile(testenv.Fixture(state(ts).tb, args[1]))
+	content, err := os.ReadFile(testenv.Foreign(state(ts).tb, args[1]))
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), content, 0o644))
 }

@@ -1,19 +1,21 @@
 package modeltest_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"os"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/modeltest"
 	"github.com/carton-oci/carton-oci/internal/testenv"
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestTorchsHabits: what torch itself wrote begins with the same bytes. Its first
 // record is stored, as all of a PT2 archive are; its end records have the same
 // form.
 func TestTorchsHabits(t *testing.T) {
-	torchs, err := os.ReadFile(testenv.Fixture(t, "carton/test_model.pt"))
+	torchs, err := os.ReadFile(testenv.Foreign(t, "carton/test_model.pt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,5 +57,41 @@ func TestTorchZipIsAZip(t *testing.T) {
 	}
 	if want := "m/a m/folder/empty m/b m/.data/version m/byteorder m/.data/serialization_id "; names != want {
 		t.Errorf("got %s, want %s", names, want)
+	}
+}
+
+// TestCartonsHabits: the one public carton, which the reference implementation
+// wrote, has the same habits as ours, entry by entry.
+func TestCartonsHabits(t *testing.T) {
+	habits := func(r *zip.Reader) map[string]zip.FileHeader {
+		all := map[string]zip.FileHeader{}
+		for _, f := range r.File {
+			h := f.FileHeader
+			all[f.Name] = zip.FileHeader{
+				CreatorVersion: h.CreatorVersion, ReaderVersion: h.ReaderVersion, Flags: h.Flags, Method: h.Method,
+				ModifiedTime: h.ModifiedTime, ModifiedDate: h.ModifiedDate, ExternalAttrs: h.ExternalAttrs,
+				Extra: h.Extra, Comment: h.Comment, NonUTF8: h.NonUTF8,
+			}
+		}
+		return all
+	}
+	b := modeltest.Carton(t)
+	ours, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := zip.OpenReader(testenv.Foreign(t, "carton/test.carton"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	got, want := habits(ours), habits(&theirs.Reader)
+	for _, name := range []string{"carton.toml", "model/main.py", "model/.carton/carton.lock", "tensor_data/tensor_2.bin", "MANIFEST"} {
+		if diff := cmp.Diff(want[name], got[name]); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if last := ours.File[len(ours.File)-1].Name; last != theirs.File[len(theirs.File)-1].Name {
+		t.Errorf("the last entry is %s", last)
 	}
 }

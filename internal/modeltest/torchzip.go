@@ -1,5 +1,5 @@
-// Package modeltest makes model files for tests: PT2 archives and safetensors
-// files.
+// Package modeltest makes model files for tests: PT2 archives, safetensors files,
+// and a carton with the habits of the format's reference implementation.
 //
 // There is no complete public PT2 archive of torch 2.8 or later to test with.
 // These are built from the documented layout and from torch's sources at v2.9.1,

@@ -12,20 +12,29 @@ import (
 	"testing"
 )
 
-// Fixture returns the path of a real file made by another program, kept beside
-// the repository in ../shared/fixtures or in $CARTON_OCI_FIXTURES. Where it is
-// missing the test is skipped, loudly.
-func Fixture(t testing.TB, name string) string {
+// Foreign returns the path of a real file made by another program. Such files are
+// not in the repository: they lie in ../shared/fixtures, or in the folder that
+// $CARTON_OCI_FIXTURES names. What the project itself needs to be tested, it makes
+// itself (internal/modeltest, internal/cartontest); foreign files only add to that.
+// Where the file is missing the test is skipped, and internal/gotest counts it.
+func Foreign(t testing.TB, name string) string {
 	t.Helper()
+	path, ok := foreign(name)
+	if !ok {
+		fmt.Fprintf(os.Stderr, "FOREIGN FILE: %s: %s is not here\n", t.Name(), name)
+		t.Skipf("the foreign file %s is not here", name)
+	}
+	return path
+}
+
+func foreign(name string) (path string, ok bool) {
 	dir := os.Getenv("CARTON_OCI_FIXTURES")
 	if dir == "" {
 		dir = filepath.Join(Root(), "..", "shared", "fixtures")
 	}
-	path := filepath.Join(dir, filepath.FromSlash(name))
-	if _, err := os.Stat(path); err != nil {
-		NotChecked(t, "the fixture %s is not here", name)
-	}
-	return path
+	path = filepath.Join(dir, filepath.FromSlash(name))
+	_, err := os.Stat(path)
+	return path, err == nil
 }
 
 // Program returns the path of a program on PATH. Where there is none the test

@@ -194,7 +194,7 @@ func TestDirectoryOverTheLimit(t *testing.T) {
 
 // TestTorchsZip: what torch wrote itself, and what a test's builder writes.
 func TestTorchsZip(t *testing.T) {
-	torchs, err := os.ReadFile(testenv.Fixture(t, "carton/test_model.pt"))
+	torchs, err := os.ReadFile(testenv.Foreign(t, "carton/test_model.pt"))
 	if err != nil {
 		t.Fatal(err)
 	}

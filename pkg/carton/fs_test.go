@@ -114,7 +114,7 @@ func TestFSOfASourceThatFails(t *testing.T) {
 }
 
 func TestReferenceCartonAsFS(t *testing.T) {
-	src, err := carton.Open(testenv.Fixture(t, "carton/test.carton"))
+	src, err := carton.Open(testenv.Foreign(t, "carton/test.carton"))
 	if err != nil {
 		t.Fatal(err)
 	}

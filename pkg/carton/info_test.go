@@ -104,7 +104,7 @@ func TestParseInfo(t *testing.T) {
 
 // The public carton, as its authors describe it.
 func TestReadInfoOfReferenceCarton(t *testing.T) {
-	src, err := carton.Open(testenv.Fixture(t, "carton/test.carton"))
+	src, err := carton.Open(testenv.Foreign(t, "carton/test.carton"))
 	if err != nil {
 		t.Fatal(err)
 	}

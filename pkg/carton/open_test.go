@@ -14,7 +14,7 @@ const testCartonHash = "f1cae5143a92a44e3a7e1d9c32a0245065dfb6e0f1e91c18b5e44356
 // The one public carton, written by the reference implementation: all zstd,
 // unsorted, dates 1980-00-00.
 func TestOpenReferenceCarton(t *testing.T) {
-	src, err := carton.Open(testenv.Fixture(t, "carton/test.carton"))
+	src, err := carton.Open(testenv.Foreign(t, "carton/test.carton"))
 	if err != nil {
 		t.Fatal(err)
 	}

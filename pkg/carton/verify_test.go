@@ -21,7 +21,7 @@ import (
 const emptyIndex = "tensor = []\n"
 
 func TestVerifyReferenceCarton(t *testing.T) {
-	src, err := carton.Open(testenv.Fixture(t, "carton/test.carton"))
+	src, err := carton.Open(testenv.Foreign(t, "carton/test.carton"))
 	if err != nil {
 		t.Fatal(err)
 	}

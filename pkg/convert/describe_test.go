@@ -123,7 +123,7 @@ func TestDetails(t *testing.T) {
 }
 
 func TestDetailsOfARealModel(t *testing.T) {
-	b, err := os.ReadFile(testenv.Fixture(t, "safetensors/mnist.safetensors"))
+	b, err := os.ReadFile(testenv.Foreign(t, "safetensors/mnist.safetensors"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestASourceThatFailsAtAHeader(t *testing.T) {
 }
 
 func TestConfigsFollowTheSchema(t *testing.T) {
-	schema, err := jsonschema.NewCompiler().Compile(testenv.Fixture(t, "modelpack/config-schema.json"))
+	schema, err := jsonschema.NewCompiler().Compile(testenv.Foreign(t, "modelpack/config-schema.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func readGolden(t *testing.T, file string) map[string]string {
 
 // The digest of a real carton, written by the reference implementation.
 func TestGoldenDigestOfARealCarton(t *testing.T) {
-	src, err := carton.Open(testenv.Fixture(t, "carton/test.carton"))
+	src, err := carton.Open(testenv.Foreign(t, "carton/test.carton"))
 	if err != nil {
 		t.Fatal(err)
 	}

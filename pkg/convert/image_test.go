@@ -100,7 +100,7 @@ func TestGoldenImages(t *testing.T) {
 }
 
 func TestGoldenImageOfARealCarton(t *testing.T) {
-	src, err := carton.Open(testenv.Fixture(t, "carton/test.carton"))
+	src, err := carton.Open(testenv.Foreign(t, "carton/test.carton"))
 	if err != nil {
 		t.Fatal(err)
 	}

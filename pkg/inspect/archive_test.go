@@ -171,7 +171,7 @@ func TestArchivesThatCanOnlyBeReadForward(t *testing.T) {
 // the blobs are not public.
 func TestARealModelsParameters(t *testing.T) {
 	read := func(name string) []byte {
-		b, err := os.ReadFile(testenv.Fixture(t, "pt2/mobilenet_v3_small/"+name))
+		b, err := os.ReadFile(testenv.Foreign(t, "pt2/mobilenet_v3_small/"+name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func TestARealModelsParameters(t *testing.T) {
 
 // A real archive of an early AOTInductor holds code and no weights.
 func TestARealArchiveOfCode(t *testing.T) {
-	b, err := os.ReadFile(testenv.Fixture(t, "pt2/ep1.pt2"))
+	b, err := os.ReadFile(testenv.Foreign(t, "pt2/ep1.pt2"))
 	if err != nil {
 		t.Fatal(err)
 	}

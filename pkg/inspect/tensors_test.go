@@ -87,7 +87,7 @@ both nested [] 0 tensor_data/index.toml
 func TestTensorsOfRealFiles(t *testing.T) {
 	files := map[string][]byte{}
 	for _, name := range []string{"mnist", "dtypes"} {
-		b, err := os.ReadFile(testenv.Fixture(t, "safetensors/"+name+".safetensors"))
+		b, err := os.ReadFile(testenv.Foreign(t, "safetensors/"+name+".safetensors"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ func file(t testing.TB, name string, content []byte) string {
 }
 
 func TestTorchScript(t *testing.T) {
-	fixture := testenv.Fixture(t, "carton/test_model.pt")
+	fixture := testenv.Foreign(t, "carton/test_model.pt")
 	c := open(t, pack.Options{FrameworkVersion: "=2.0.1"}, fixture)
 	wantListing(t, c, "carton.toml", "model/model.pt", "tensor_data/index.toml")
 	if got := c.Filled[0]; got.Value != "torchscript" || !strings.Contains(got.From, "test_model.pt") {
@@ -47,7 +47,7 @@ func TestTorchScript(t *testing.T) {
 }
 
 func TestWebAssembly(t *testing.T) {
-	c := open(t, pack.Options{FrameworkVersion: "=0.0.1"}, testenv.Fixture(t, "carton/model.wasm"))
+	c := open(t, pack.Options{FrameworkVersion: "=0.0.1"}, testenv.Foreign(t, "carton/model.wasm"))
 	wantListing(t, c, "carton.toml", "model/model.wasm", "tensor_data/index.toml")
 	wantWarnings(t, c)
 	if c.Info.Runner.Name != "wasm" {
@@ -153,7 +153,7 @@ func TestPT2ThatCanNotBeDeclared(t *testing.T) {
 }
 
 func TestARealPT2Archive(t *testing.T) {
-	c := open(t, pack.Options{Runner: "aoti", FrameworkVersion: "=2.7.0"}, testenv.Fixture(t, "pt2/ep1.pt2"))
+	c := open(t, pack.Options{Runner: "aoti", FrameworkVersion: "=2.7.0"}, testenv.Foreign(t, "pt2/ep1.pt2"))
 	wantListing(t, c, "carton.toml", "model/ep1.pt2", "tensor_data/index.toml")
 }
 
@@ -173,7 +173,7 @@ func TestShapesOfTorch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opts := noop
 			opts.Strict = true
-			c := open(t, opts, testenv.Fixture(t, "pt2/torch-2.14/"+name+".pt2"))
+			c := open(t, opts, testenv.Foreign(t, "pt2/torch-2.14/"+name+".pt2"))
 			var got []string
 			for _, s := range slices.Concat(c.Info.Inputs, c.Info.Outputs) {
 				got = append(got, s.Name+" "+string(s.DType)+" "+s.Shape.String())

@@ -61,7 +61,7 @@ func TestArchivesThatAreNotWhole(t *testing.T) {
 
 // TestAnExportThatHoldsNoModel: torch wrote it, where the export failed.
 func TestAnExportThatHoldsNoModel(t *testing.T) {
-	b, err := os.ReadFile(testenv.Fixture(t, "pt2/torch-2.14/sparse.pt2"))
+	b, err := os.ReadFile(testenv.Foreign(t, "pt2/torch-2.14/sparse.pt2"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 // TestFlatArchive: an AOTInductor archive of early 2025, made by torch.
 func TestFlatArchive(t *testing.T) {
-	f, err := os.Open(testenv.Fixture(t, "pt2/ep1.pt2"))
+	f, err := os.Open(testenv.Foreign(t, "pt2/ep1.pt2"))
 	if err != nil {
 		t.Fatal(err)
 	}

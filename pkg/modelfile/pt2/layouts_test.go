@@ -244,7 +244,7 @@ func TestFlatExport(t *testing.T) {
 
 // TestNotPT2: other zips are called what they are.
 func TestNotPT2(t *testing.T) {
-	script, err := os.ReadFile(testenv.Fixture(t, "carton/test_model.pt"))
+	script, err := os.ReadFile(testenv.Foreign(t, "carton/test_model.pt"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -178,7 +178,7 @@ func asFloats(b []byte) []float32 {
 // public. The count of parameters is checked against encoding/json.
 func TestRealDocuments(t *testing.T) {
 	document := func(name string) []byte {
-		b, err := os.ReadFile(testenv.Fixture(t, "pt2/mobilenet_v3_small/"+name))
+		b, err := os.ReadFile(testenv.Foreign(t, "pt2/mobilenet_v3_small/"+name))
 		if err != nil {
 			t.Fatal(err)
 		}

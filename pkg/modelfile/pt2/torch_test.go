@@ -37,7 +37,7 @@ var torchTypes = map[string]string{
 // TestArchivesOfTorch reads what torch 2.14 wrote as torch 2.14 reads it: every
 // weight's and constant's type, shape and elements, and what goes in and out.
 func TestArchivesOfTorch(t *testing.T) {
-	raw, err := os.ReadFile(testenv.Fixture(t, "pt2/torch-2.14/expected.json"))
+	raw, err := os.ReadFile(testenv.Foreign(t, "pt2/torch-2.14/expected.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestArchivesOfTorch(t *testing.T) {
 	}
 	for name, want := range expected {
 		t.Run(name, func(t *testing.T) {
-			b, err := os.ReadFile(testenv.Fixture(t, "pt2/torch-2.14/"+name+".pt2"))
+			b, err := os.ReadFile(testenv.Foreign(t, "pt2/torch-2.14/"+name+".pt2"))
 			if err != nil {
 				t.Fatal(err)
 			}

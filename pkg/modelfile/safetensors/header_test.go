@@ -47,7 +47,7 @@ func TestRealFiles(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f, err := os.Open(testenv.Fixture(t, "safetensors/"+c.name+".safetensors"))
+			f, err := os.Open(testenv.Foreign(t, "safetensors/"+c.name+".safetensors"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -79,7 +79,7 @@ func TestWriteNothing(t *testing.T) {
 // were at random.
 func TestWriteAsTheReference(t *testing.T) {
 	for _, name := range []string{"mnist", "dtypes"} {
-		b, err := os.ReadFile(testenv.Fixture(t, "safetensors/"+name+".safetensors"))
+		b, err := os.ReadFile(testenv.Foreign(t, "safetensors/"+name+".safetensors"))
 		if err != nil {
 			t.Fatal(err)
 		}

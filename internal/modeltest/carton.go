@@ -1,0 +1,209 @@
+package modeltest
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// What [Carton] holds.
+const (
+	CartonHash    = "c67b2fb47b7b3b5d3ca9af488cd86c3c17a46ca900aa2bb10e878a24e4155866" // the model hash
+	CartonMembers = 10                                                                 // MANIFEST does not count
+)
+
+// zstdMethod is zstd's number among zip's methods.
+// https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, version 6.3.10, 4.4.5
+const zstdMethod = 93
+
+// Carton returns a small carton as the format's reference implementation writes
+// one, which this project's own writer does not: every member but MANIFEST is one
+// zstd frame, members are in no order, dates are 1980-00-00, modes and flags 0,
+// and MANIFEST comes last. carton.toml and index.toml are in the style of Rust's
+// toml crate.
+// https://github.com/VivekPanyam/carton, source/carton/src/format/v1
+func Carton(t testing.TB) []byte {
+	t.Helper()
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var zipped bytes.Buffer
+	w := zip.NewWriter(&zipped)
+	var lines []string
+	for _, r := range cartonFiles() {
+		sum := sha256.Sum256(r.Data)
+		lines = append(lines, fmt.Sprintf("%s=%s\n", r.Name, hex.EncodeToString(sum[:])))
+		addRaw(t, w, r.Name, zstdMethod, encoder.EncodeAll(r.Data, nil), r.Data)
+	}
+	slices.Sort(lines)
+	manifest := []byte(strings.Join(lines, ""))
+	addRaw(t, w, "MANIFEST", zip.Store, manifest, manifest)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return zipped.Bytes()
+}
+
+// addRaw adds an entry whose packed bytes are there already, with its sizes and
+// CRC in the local header.
+func addRaw(t testing.TB, w *zip.Writer, name string, method uint16, packed, data []byte) {
+	t.Helper()
+	entry, err := w.CreateRaw(&zip.FileHeader{
+		Name: name, Method: method, CreatorVersion: 3<<8 | 63, ReaderVersion: 10,
+		CRC32: crc32.ChecksumIEEE(data), CompressedSize64: uint64(len(packed)), UncompressedSize64: uint64(len(data)),
+	})
+	if err == nil {
+		_, err = entry.Write(packed)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cartonFiles returns the members of [Carton] in the order of its zip: a model for
+// the python runner that adds two arrays.
+func cartonFiles() []Record {
+	sums := make([]byte, 0, 24)
+	for _, n := range []int64{11, 22, 33} {
+		sums = binary.LittleEndian.AppendUint64(sums, uint64(n))
+	}
+	return []Record{
+		{"carton.toml", []byte(cartonInfo)},
+		{"misc/_example_misc_file_0", noise(300_000)},
+		{"misc/figure.png", append([]byte("\x89PNG\r\n\x1a\n"), bytes.Repeat([]byte("a figure that compresses well "), 10_000)...)},
+		{"tensor_data/tensor_2.bin", sums},
+		{"tensor_data/tensor_0.bin", []byte{1, 0, 2, 0, 3, 0}},
+		{"tensor_data/index.toml", []byte(cartonIndex)},
+		{"tensor_data/tensor_1.toml", []byte("data = [\n    'ten',\n    'zwanzig 🎈',\n    '''it's thirty''',\n]\n")},
+		{"model/main.py", []byte("def get_model():\n    return Sum()\n\n\nclass Sum:\n    def infer_with_tensors(self, tensors):\n" +
+			"        return {\"sum\": tensors[\"a\"] + tensors[\"b\"]}\n")},
+		{"model/.carton/carton.lock", []byte(cartonLock)},
+		{"model/requirements.txt", []byte("numpy")},
+	}
+}
+
+// noise returns n bytes that don't compress, the same every time.
+func noise(n int) []byte {
+	var b []byte
+	for i := uint64(0); len(b) < n; i++ {
+		sum := sha256.Sum256(binary.LittleEndian.AppendUint64(nil, i))
+		b = append(b, sum[:]...)
+	}
+	return b[:n]
+}
+
+const cartonInfo = `spec_version = 1
+model_name = 'Sum'
+short_description = 'Adds two arrays of numbers.'
+model_description = '''
+
+Adds two arrays, element by element. ➕
+
+![How it works](@misc/figure.png)
+'''
+required_platforms = [
+    'x86_64-unknown-linux-gnu',
+    'aarch64-apple-darwin',
+]
+
+[[input]]
+name = 'a'
+dtype = 'int16'
+shape = ['n']
+
+[[input]]
+name = 'words'
+dtype = 'string'
+shape = '*'
+
+[[input]]
+name = 'picture'
+dtype = 'uint8'
+shape = [
+    '*',
+    3,
+    224,
+    224,
+]
+
+[[output]]
+name = 'sum'
+dtype = 'int64'
+shape = ['n']
+description = 'What they come to'
+
+[[self_test]]
+name = 'small'
+description = 'Three numbers'
+
+[self_test.inputs]
+words = '@tensor_data/_tensor_1'
+a = '@tensor_data/_tensor_0'
+
+[self_test.expected_out]
+sum = '@tensor_data/_tensor_2'
+
+[[example]]
+name = 'a picture'
+
+[example.inputs]
+picture = '@misc/_example_misc_file_0'
+
+[example.sample_out]
+sum = '@tensor_data/_tensor_2'
+
+[runner]
+runner_name = 'python'
+required_framework_version = '=3.11'
+runner_compat_version = 1
+
+[runner.opts]
+entrypoint_fn = 'get_model'
+entrypoint_package = 'main'
+`
+
+const cartonIndex = `[[tensor]]
+name = '_tensor_0'
+dtype = 'int16'
+shape = [3]
+file = 'tensor_0.bin'
+inner = []
+
+[[tensor]]
+name = '_tensor_1'
+dtype = 'string'
+shape = [3]
+file = 'tensor_1.toml'
+inner = []
+
+[[tensor]]
+name = '_tensor_2'
+dtype = 'int64'
+shape = [3]
+file = 'tensor_2.bin'
+inner = []
+`
+
+const cartonLock = `
+# THIS FILE IS AUTOGENERATED
+
+orig_deps_hash = '73dd0baf8e5438da8816254a073ee43b61f8b2cdef6f393e0059cdbc55cb8d9c'
+
+[[lockfile]]
+os_name = 'posix'
+sys_platform = 'linux'
+platform_machine = 'x86_64'
+platform_python_implementation = 'CPython'
+python_version = '3.11'
+locked_deps = []
+`
