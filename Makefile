@@ -30,8 +30,15 @@ build: ## build bin/carton-oci
 demo: build ## take a small trained model through everything once
 	CARTON_OCI=$(CURDIR)/bin/carton-oci examples/quickstart/run.sh
 
+# The tests of this module, and of the two that need real servers. The binary under
+# test is built by the tests, which go's cache of test results does not know of:
+# hence -count=1.
+UNIT = $(RACE) ./...
+E2E  = -C e2e -count=1 -timeout=15m ./... -- -C e2e/kubernetes -count=1 ./manifest
+
 .PHONY: test
-test: vet unit e2e ## vet, unit tests, scripts of the command line, e2e against a real registry
+test: vet race ## vet, unit tests, scripts of the command line, e2e against a real registry
+	$(GOTEST) $(UNIT) -- $(E2E)
 
 .PHONY: vet
 vet:
@@ -39,19 +46,19 @@ vet:
 	$(GO) -C e2e vet ./...
 	$(GO) -C e2e/kubernetes vet ./...
 
-.PHONY: unit
-unit: ## the tests of this module
+.PHONY: race
+race:
 ifndef RACE
 	@echo "no C compiler here: testing without the race detector"
 endif
-	$(GOTEST) $(RACE) ./...
 
-# The binary under test is built by the tests, which go's cache of test results
-# does not know of: hence -count=1.
+.PHONY: unit
+unit: race ## the tests of this module
+	$(GOTEST) $(UNIT)
+
 .PHONY: e2e
 e2e: ## the built binary against real servers
-	$(GOTEST) -C e2e -count=1 -timeout=15m ./...
-	$(GOTEST) -C e2e/kubernetes -count=1 ./manifest
+	$(GOTEST) $(E2E)
 
 # Debian: apt-get install runc.
 .PHONY: e2e-cri

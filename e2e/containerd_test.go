@@ -98,19 +98,19 @@ func TestContainerdMountsTheUnpackedCarton(t *testing.T) {
 		flags []string
 		later bool // made by carton-oci image, not by the push
 	}{
-		"a carton of the reference writer":                  {nil, nil, false},
-		"large files":                    {weights, nil, false},
-		"cncf":                           {weights, []string{"--media-types", "cncf"}, false},
-		"bundles":                        {weights, []string{"--bundle-below", "1MiB"}, false},
-		"bundles with zstd":              {weights, zstd, false},
-		"bundles with gzip":              {weights, []string{"--bundle-below", "1MiB", "--compress", "gzip"}, false},
-		"beside raw layers":              {weights, []string{"--layers", "raw"}, false},
-		"three hundred weights":          {shards, nil, false},
-		"ten thousand files":             {many, nil, false},
-		"ten thousand files with zstd":   {many, []string{"--compress", "zstd"}, false},
-		"of an artifact of raw layers":   {weights, nil, true},
-		"of an artifact of tar layers":   {weights, []string{"--layers", "tar"}, true},
-		"of an artifact of zstd bundles": {weights, append(zstd, "--layers", "tar"), true},
+		"a carton of the reference writer": {nil, nil, false},
+		"large files":                      {weights, nil, false},
+		"cncf":                             {weights, []string{"--media-types", "cncf"}, false},
+		"bundles":                          {weights, []string{"--bundle-below", "1MiB"}, false},
+		"bundles with zstd":                {weights, zstd, false},
+		"bundles with gzip":                {weights, []string{"--bundle-below", "1MiB", "--compress", "gzip"}, false},
+		"beside raw layers":                {weights, []string{"--layers", "raw"}, false},
+		"three hundred weights":            {shards, nil, false},
+		"ten thousand files":               {many, nil, false},
+		"ten thousand files with zstd":     {many, []string{"--compress", "zstd"}, false},
+		"of an artifact of raw layers":     {weights, nil, true},
+		"of an artifact of tar layers":     {weights, []string{"--layers", "tar"}, true},
+		"of an artifact of zstd bundles":   {weights, append(zstd, "--layers", "tar"), true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

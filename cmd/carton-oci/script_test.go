@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/modeltest"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -54,6 +55,7 @@ import (
 //	                            layer, model.pt, into a registry
 //	fixture FILE NAME           copy a real file made by another program; loud
 //	                            skip of the script where it is missing
+//	mkreference FILE            write a carton as the reference implementation does
 //	links FILE                  print what LINKS of a carton names
 //	mksafetensors FILE NAME:DTYPE:DIM,DIM…
 //	                            write a safetensors file
@@ -85,7 +87,7 @@ func TestScripts(t *testing.T) {
 			"code": scriptCode, "mkcarton": scriptMake, "mkfolder": scriptMake, "mkmanifest": scriptManifest, "mkzip": scriptZip,
 			"cut": scriptCut, "spoil": scriptSpoil, "registry": scriptRegistry, "web": scriptWeb, "corrupt": scriptCorrupt,
 			"fault": scriptFault, "requests": scriptRequests, "json": scriptJSON, "keys": scriptKeys, "entries": scriptEntries,
-			"fixture": scriptFixture, "links": scriptLinks, "image": scriptImage,
+			"fixture": scriptFixture, "mkreference": scriptReference, "links": scriptLinks, "image": scriptImage,
 			"mksafetensors": scriptSafetensors, "mkpt2": scriptPT2, "tail": scriptTail,
 		},
 	})
@@ -354,6 +356,10 @@ func scriptFixture(ts *testscript.TestScript, _ bool, args []string) {
 	content, err := os.ReadFile(testenv.Foreign(state(ts).tb, args[1]))
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), content, 0o644))
+}
+
+func scriptReference(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), modeltest.Carton(state(ts).tb), 0o644))
 }
 
 func scriptImage(ts *testscript.TestScript, _ bool, args []string) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // modulePath begins the path of every package here.
@@ -20,44 +21,116 @@ type event struct {
 	Output  string
 }
 
-// results holds the output of tests whose result is not known yet.
+// What tests print where something that they need is not here: see package
+// testenv.
+const (
+	notChecked  = "NOT CHECKED:"
+	checked     = "CHECKED:"
+	foreignFile = "FOREIGN FILE:"
+)
+
+// results holds the output of tests whose result is not known yet, and how the
+// others came out.
 type results struct {
 	w       io.Writer
+	running *running
 	pending map[string]map[string]*strings.Builder // by package and test
 	failed  map[string]*strings.Builder            // by package
 
 	outcomes map[string]map[string]string // "pass", "skip", "fail", by package's folder and test
+	foreign  int                          // tests whose foreign files are missing
 }
 
-// filter reads the output of go test -json and prints to w what go test prints
-// without it, skipped tests, and lines that begin with "NOT CHECKED:" or "CHECKED:". It
-// returns how the tests came out.
-func filter(w io.Writer, r io.Reader) (*results, error) {
-	res := &results{
-		w:       w,
-		pending: map[string]map[string]*strings.Builder{},
-		failed:  map[string]*strings.Builder{},
-
+func newResults(w io.Writer) *results {
+	return &results{
+		w:        w,
+		running:  newRunning(),
+		pending:  map[string]map[string]*strings.Builder{},
+		failed:   map[string]*strings.Builder{},
 		outcomes: map[string]map[string]string{},
 	}
+}
+
+// filter reads the output of go test -json and prints what go test prints without
+// it, skipped tests, lines that begin with "NOT CHECKED:" or "CHECKED:", and what
+// is running where nothing else is printed for a while.
+func (r *results) filter(in io.Reader) error {
+	lines, done := make(chan []byte), make(chan error, 1)
+	go func() {
+		defer close(lines)
+		done <- eachLine(in, func(line []byte) { lines <- line })
+	}()
+	quiet := time.NewTicker(quietFor)
+	defer quiet.Stop()
+	out := &noticed{w: r.w}
+	r.w = out
+	defer func() { r.w = out.w }()
+	for {
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				return <-done
+			}
+			out.wrote = false
+			r.line(line)
+			if out.wrote {
+				quiet.Reset(quietFor)
+			}
+		case now := <-quiet.C:
+			fmt.Fprint(out.w, r.running.String(now))
+		}
+	}
+}
+
+// noticed notes that something was written.
+type noticed struct {
+	w     io.Writer
+	wrote bool
+}
+
+func (n *noticed) Write(b []byte) (int, error) {
+	n.wrote = true
+	return n.w.Write(b)
+}
+
+// eachLine calls f with every line of r, its end included.
+func eachLine(r io.Reader, f func([]byte)) error {
 	lines := bufio.NewReader(r)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if len(line) > 0 {
-			var e event
-			if json.Unmarshal(line, &e) == nil && e.Action != "" {
-				res.take(e)
-			} else {
-				fmt.Fprintf(w, "%s", line)
-			}
+			f(line)
 		}
 		switch {
 		case err == io.EOF:
-			return res, nil
+			return nil
 		case err != nil:
-			return nil, err
+			return err
 		}
 	}
+}
+
+func (r *results) line(line []byte) {
+	var e event
+	if json.Unmarshal(line, &e) == nil && e.Action != "" {
+		r.running.take(e, time.Now())
+		r.take(e)
+	} else {
+		fmt.Fprintf(r.w, "%s", line)
+	}
+}
+
+// sayForeign prints how many tests had no foreign files to read.
+func (r *results) sayForeign() {
+	what := "tests read"
+	switch r.foreign {
+	case 0:
+		return
+	case 1:
+		what = "test reads"
+	}
+	fmt.Fprintf(r.w, "%d %s files of other programs, which are not in the repository and not here: "+
+		"CARTON_OCI_FIXTURES names their folder\n", r.foreign, what)
 }
 
 func (r *results) take(e event) {
@@ -77,9 +150,11 @@ func (r *results) take(e event) {
 
 func (r *results) output(e event) {
 	// The line may follow something that did not end its own.
-	if i := strings.Index(e.Output, "NOT CHECKED:"); i >= 0 {
+	if strings.Contains(e.Output, foreignFile) {
+		r.foreign++
+	} else if i := strings.Index(e.Output, notChecked); i >= 0 {
 		fmt.Fprintln(r.w, strings.TrimRight(e.Output[i:], "\n"))
-	} else if i := strings.Index(e.Output, "CHECKED:"); i >= 0 {
+	} else if i := strings.Index(e.Output, checked); i >= 0 {
 		fmt.Fprintln(r.w, strings.TrimRight(e.Output[i:], "\n"))
 	}
 	if strings.HasPrefix(e.Output, "=== ") {
@@ -111,7 +186,9 @@ func (r *results) testDone(e event) {
 	}
 	switch e.Action {
 	case "skip":
-		fmt.Fprint(r.w, text)
+		if said := text.String(); !strings.Contains(said, notChecked) && !strings.Contains(said, foreignFile) {
+			fmt.Fprint(r.w, said)
+		}
 	case "fail":
 		if r.failed[e.Package] == nil {
 			r.failed[e.Package] = &strings.Builder{}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // module is a Go module whose packages pass, skip, fail, panic and do not build.
@@ -28,6 +29,11 @@ func TestMissing(t *testing.T) {
 	fmt.Fprintln(os.Stderr, "NOT CHECKED: TestMissing: no skopeo")
 	t.Skip("no skopeo")
 }
+func TestTheirs(t *testing.T) {
+	fmt.Fprintln(os.Stderr, "FOREIGN FILE: TestTheirs: x is not here")
+	t.Skip("x is not here")
+}
+func TestSkip(t *testing.T) { t.Skip("for no reason") }
 func TestPassButMissing(t *testing.T) { fmt.Println("NOT CHECKED: half of it") }
 `,
 	"bad/bad_test.go": `package bad
@@ -47,7 +53,9 @@ func TestPanic(t *testing.T) { t.Log("just before"); panic("boom") }
 	"none/none.go":          "package none\n",
 }
 
-func TestWhatIsPrinted(t *testing.T) {
+// inFiles writes the module's files to a folder.
+func inFiles(t *testing.T) string {
+	t.Helper()
 	dir := t.TempDir()
 	for name, text := range module {
 		name = filepath.Join(dir, filepath.FromSlash(name))
@@ -58,6 +66,11 @@ func TestWhatIsPrinted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return dir
+}
+
+func TestWhatIsPrinted(t *testing.T) {
+	dir := inFiles(t)
 	tests := []struct {
 		pkg     string
 		code    int
@@ -67,10 +80,11 @@ func TestWhatIsPrinted(t *testing.T) {
 		{
 			pkg: "good",
 			want: []string{
-				"\nNOT CHECKED: TestMissing: no skopeo\n", "--- SKIP: TestMissing", "no skopeo",
+				"\nNOT CHECKED: TestMissing: no skopeo\n", "--- SKIP: TestSkip", "for no reason",
 				"NOT CHECKED: half of it\n", "ok  \texample.com/m/good",
+				"\n1 test reads files of other programs, which are not in the repository and not here: CARTON_OCI_FIXTURES names their folder\n",
 			},
-			wantNot: []string{"not of interest", "TestPass ", "=== RUN", "PASS"},
+			wantNot: []string{"--- SKIP: TestMissing", "--- SKIP: TestTheirs", "FOREIGN", "not of interest", "TestPass ", "=== RUN", "PASS"},
 		},
 		{
 			pkg:     "bad",
@@ -132,7 +146,7 @@ func TestForeignLinesAreKept(t *testing.T) {
 	var out bytes.Buffer
 	in := "go: downloading example.com v1.0.0\n{\"Action\":\"output\",\"Package\":\"p\",\"Output\":\"ok  \\tp\\t0.1s\\n\"}\n" +
 		"{\"Action\":\"pass\",\"Package\":\"p\"}\nno newline"
-	if _, err := filter(&out, strings.NewReader(in)); err != nil {
+	if err := newResults(&out).filter(strings.NewReader(in)); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := out.String(), "go: downloading example.com v1.0.0\nok  \tp\t0.1s\nno newline"; got != want {
@@ -147,12 +161,44 @@ func TestOutcomesByFolder(t *testing.T) {
 		modulePath + "/e2e":        "e2e",
 		modulePath + "/pkg/carton": "pkg/carton",
 	} {
-		res, err := filter(io.Discard, strings.NewReader(`{"Action":"pass","Package":"`+pkg+`","Test":"TestA"}`+"\n"))
-		if err != nil {
+		res := newResults(io.Discard)
+		if err := res.filter(strings.NewReader(`{"Action":"pass","Package":"` + pkg + `","Test":"TestA"}` + "\n")); err != nil {
 			t.Fatal(err)
 		}
 		if got := res.outcomes[folder]["TestA"]; got != "pass" {
 			t.Errorf("%s: got %v, want it under %s", pkg, res.outcomes, folder)
 		}
+	}
+}
+
+// Several runs of go test have one summary, and all of them are made.
+func TestSeveralRuns(t *testing.T) {
+	dir := inFiles(t)
+	out, code := gotest(t, dir, "./bad", "--", "-C", dir, "./good")
+	if code != 1 || !strings.Contains(out, "FAIL\texample.com/m/bad") || !strings.Contains(out, "ok  \texample.com/m/good") ||
+		strings.Count(out, "CARTON_OCI_FIXTURES") != 1 {
+		t.Errorf("got exit code %d and\n%s", code, out)
+	}
+}
+
+func TestWhatIsRunning(t *testing.T) {
+	r, now := newRunning(), time.Unix(1000, 0)
+	if got, want := r.String(now), "… compiling\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for i, e := range []event{
+		{Action: "start", Package: modulePath + "/pkg/registry"},
+		{Action: "run", Package: modulePath + "/pkg/registry", Test: "TestA"},
+		{Action: "run", Package: modulePath + "/pkg/registry", Test: "TestB"},
+		{Action: "run", Package: modulePath + "/pkg/registry", Test: "TestB/sub"},
+		{Action: "start", Package: "p"},
+		{Action: "pass", Package: modulePath + "/pkg/registry", Test: "TestA"},
+		{Action: "start", Package: "q"},
+		{Action: "pass", Package: "q"},
+	} {
+		r.take(e, now.Add(time.Duration(i)*time.Second))
+	}
+	if got, want := r.String(now.Add(time.Minute)), "… pkg/registry for 60 s, in TestB\n… p for 56 s\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
