@@ -14,7 +14,7 @@
 // stood for, and results name the digest.
 //
 // A push sends nothing of a carton whose structure, names or carton.toml are
-// broken; [PushOptions] Force forgives the last. The image manifest goes last,
+// broken; [PushOptions] AllowInvalid forgives the last. The image manifest goes last,
 // so that a tag never points to what is not complete.
 //
 // The image form of a carton, which runtimes mount that mount no artifacts, goes

@@ -36,7 +36,7 @@ type Options struct {
 type PushOptions struct {
 	Options
 	// Mapping says how the carton becomes an artifact. Its AllowInvalidInfo
-	// and Image are set from Force and Image.
+	// and Image are set from AllowInvalid and Image.
 	Mapping convert.Options
 	// Image says whether the image form is pushed too. It sets Mapping's.
 	Image ImageMode
@@ -47,9 +47,9 @@ type PushOptions struct {
 	NoClobber bool
 	// DryRun asks the place what it has, and sends nothing.
 	DryRun bool
-	// Force pushes a carton whose carton.toml, or what it refers to, breaks the
+	// AllowInvalid pushes a carton whose carton.toml, or what it refers to, breaks the
 	// rules. Structure, names and hashes are never forgiven.
-	Force bool
+	AllowInvalid bool
 	// Planned, which may be nil, is called once when it is known what the artifact
 	// is, before anything is sent. The result's layers have no Status yet.
 	Planned func(*PushResult)

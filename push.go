@@ -82,7 +82,7 @@ func (r *PushResult) Bytes() int64 {
 // With ImagePush it pushes the image form of the carton too, which shares the
 // artifact's blobs; both tags move, the artifact's last.
 //
-// A carton that [carton.Check] finds errors in is not pushed, unless Force says
+// A carton that [carton.Check] finds errors in is not pushed, unless AllowInvalid says
 // so. With NoClobber, a tag that points to something else is an error wrapping
 // layout.ErrTagExists; a push of what is there already is none.
 func Push(ctx context.Context, source, ref string, opts PushOptions) (*PushResult, error) {
@@ -170,7 +170,7 @@ func (p *push) aim(ref string) (to Location, err error) {
 
 func (p *push) run(ctx context.Context) (*PushResult, error) {
 	start := time.Now()
-	if !p.opts.Force {
+	if !p.opts.AllowInvalid {
 		if err := p.check(ctx); err != nil {
 			return nil, fmt.Errorf("push %s: %w", p.name, err)
 		}
@@ -246,7 +246,7 @@ func (p *push) check(ctx context.Context) error {
 	if errors.Is(err, carton.ErrChecksum) {
 		return err
 	}
-	return hint.With(err, "--force pushes it all the same")
+	return hint.With(err, "--allow-invalid pushes it all the same")
 }
 
 // checkTags refuses what the tags that are there speak against, before anything
@@ -270,7 +270,7 @@ func (p *push) checkTags(ctx context.Context) error {
 // before it begins.
 func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
 	mapping := p.opts.Mapping
-	mapping.AllowInvalidInfo, mapping.Image = p.opts.Force, p.opts.Image == ImagePush
+	mapping.AllowInvalidInfo, mapping.Image = p.opts.AllowInvalid, p.opts.Image == ImagePush
 	forms, err := convert.BuildForms(ctx, p.src, mapping)
 	if err != nil {
 		return nil, nil, err

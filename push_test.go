@@ -212,10 +212,10 @@ func TestABrokenDescriptionIsPushedByForceOnly(t *testing.T) {
 	if !errors.Is(err, carton.ErrVersion) || target.pushes.Load() != 0 {
 		t.Errorf("got %v and %d pushes, want ErrVersion and none", err, target.pushes.Load())
 	}
-	if hints := hint.Of(err); !slices.ContainsFunc(hints, func(h string) bool { return strings.Contains(h, "--force") }) {
-		t.Errorf("got the hints %q, want one that names --force", hints)
+	if hints := hint.Of(err); !slices.ContainsFunc(hints, func(h string) bool { return strings.Contains(h, "--allow-invalid") }) {
+		t.Errorf("got the hints %q, want one that names --allow-invalid", hints)
 	}
-	opts.Force = true
+	opts.AllowInvalid = true
 	if _, err := PushSource(t.Context(), broken(), "broken", "1", opts); err != nil {
 		t.Errorf("by force: %v", err)
 	}
@@ -241,7 +241,7 @@ func TestWrongContentIsNeverPushed(t *testing.T) {
 		src := cartontest.New(map[string][]byte{"model/b.bin": []byte("b")}, nil, options...)
 		for _, force := range []bool{false, true} {
 			target := inMemory()
-			_, err := PushSource(t.Context(), src, "wrong.carton", "1", PushOptions{Options: Options{Target: target}, Force: force})
+			_, err := PushSource(t.Context(), src, "wrong.carton", "1", PushOptions{Options: Options{Target: target}, AllowInvalid: force})
 			if !errors.Is(err, carton.ErrChecksum) || !strings.HasPrefix(err.Error(), "push wrong.carton: model/b.bin: ") {
 				t.Errorf("%s, force %v: got %v, want push wrong.carton: model/b.bin: … wrapping ErrChecksum", name, force, err)
 			}

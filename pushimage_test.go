@@ -228,7 +228,7 @@ func TestAStrangersTagStays(t *testing.T) {
 		}
 		r.AddManifest("m", mediaType, content, "2-image")
 		r.Forget()
-		_, err := PushSource(t.Context(), other(), "other", r.Host+"/m:2", PushOptions{Image: ImagePush, Force: true})
+		_, err := PushSource(t.Context(), other(), "other", r.Host+"/m:2", PushOptions{Image: ImagePush, AllowInvalid: true})
 		if !errors.Is(err, layout.ErrTagExists) || !strings.Contains(err.Error(), "2-image: points to sha256:") || r.Count("POST|PUT|PATCH", "/") != 0 {
 			t.Errorf("%s: got %v and %d requests", name, err, r.Count("POST|PUT|PATCH", "/"))
 		}

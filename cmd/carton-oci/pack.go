@@ -22,7 +22,8 @@ func packCommand(out *printer) *cli.Command {
 		Flags: flags([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write `FILE` (NAME.carton)"},
 			&cli.StringSliceFlag{Name: "link", Usage: "leave out what `[PATH=]URL` serves: one file, or all of model/; may be repeated"},
-			&cli.BoolFlag{Name: "force", Usage: "replace FILE; pack what is broken all the same"},
+			&cli.BoolFlag{Name: "force", Usage: "replace FILE"},
+			&cli.BoolFlag{Name: "allow-invalid", Usage: "pack what is broken all the same"},
 		}, packFlags()),
 		Action: command(out, runPack),
 	}

@@ -84,7 +84,7 @@ func packOptions(c *cli.Context) (pack.Options, error) {
 		License: c.String("license"), Repository: c.String("repository"), Homepage: c.String("homepage"),
 		Platforms: c.StringSlice("platform"),
 		InfoFile:  c.String("carton-toml"), Misc: c.String("misc"), TensorData: c.String("tensor-data"),
-		Strict: c.Bool("strict"), Force: c.Bool("force"),
+		Strict: c.Bool("strict"), AllowInvalid: c.Bool("allow-invalid"),
 	}
 	if err := notEmpty(c, "runner", "framework-version", "carton-toml", "misc", "tensor-data"); err != nil {
 		return o, err

@@ -29,7 +29,7 @@ more.`,
 			&cli.StringSliceFlag{Name: "annotation", Usage: "annotate the image manifest with `KEY=VALUE` (may be repeated)"},
 			&cli.BoolFlag{Name: "no-clobber", Usage: "refuse to move a tag that points to something else"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be sent, and send nothing"},
-			&cli.BoolFlag{Name: "force", Usage: "push although carton.toml, or what it refers to, is wrong"},
+			&cli.BoolFlag{Name: "allow-invalid", Usage: "push although carton.toml, or what it refers to, is wrong"},
 		}, imageFlags(), packFlags(), sourceFlags(), uploadFlags()),
 		Action: command(out, runPush),
 	}
@@ -60,7 +60,7 @@ func runPush(c *cli.Context, s *session) error {
 	}
 	opts := cartonoci.PushOptions{
 		Options: s.opts, Mapping: mapping,
-		NoClobber: c.Bool("no-clobber"), DryRun: c.Bool("dry-run"), Force: c.Bool("force"),
+		NoClobber: c.Bool("no-clobber"), DryRun: c.Bool("dry-run"), AllowInvalid: c.Bool("allow-invalid"),
 	}
 	if err := setImage(c, &opts); err != nil {
 		return err

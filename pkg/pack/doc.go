@@ -25,7 +25,7 @@
 // What files say of themselves is filled in and told ([Carton] Filled); what
 // they don't and a carton needs is asked for, all of it in one error
 // ([*MissingError]). What looks wrong but can be packed is a warning; Strict
-// refuses it. What is broken is refused; Force packs it.
+// refuses it. What is broken is refused; AllowInvalid packs it.
 //
 // Files of a tree in the Plums Model Format are called what they are in it, in the
 // table [categories] of carton.toml, where their names say something else.

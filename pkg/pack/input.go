@@ -82,6 +82,8 @@ func (p *packer) collectFolder(dir string) error {
 			if err := p.readTree(root); err != nil {
 				return err
 			}
+		} else if pmf.Headless(root.FS()) {
+			p.warnf("is laid out like a tree of the Plums Model Format, and has no metadata.yaml: it is packed as a folder like any other")
 		}
 	}
 	if err := w.collect(); err != nil {

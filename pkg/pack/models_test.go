@@ -70,7 +70,7 @@ func TestSafetensors(t *testing.T) {
 	cut := file(t, "cut.safetensors", good[:len(good)-1])
 	refused(t, noop, carton.ErrFormat, "model/cut.safetensors", cut)
 	forced := noop
-	forced.Force = true
+	forced.AllowInvalid = true
 	wantWarnings(t, open(t, forced, cut), "model/cut.safetensors")
 	refused(t, noop, carton.ErrFormat, "sub/cut.safetensors", tree(t, map[string]string{"sub/cut.safetensors": "x"}))
 
@@ -148,7 +148,7 @@ func TestPT2ThatCanNotBeDeclared(t *testing.T) {
 	}
 	refused(t, noop, carton.ErrFormat, "model/m.pt2", file(t, "m.pt2", []byte("no zip")))
 	forced := noop
-	forced.Force = true
+	forced.AllowInvalid = true
 	wantWarnings(t, open(t, forced, file(t, "m.pt2", []byte("no zip"))), "model/m.pt2")
 }
 

@@ -41,9 +41,9 @@ type Options struct {
 
 	// Strict refuses what is a warning else.
 	Strict bool
-	// Force packs files that are broken: recorded checksums that don't match,
+	// AllowInvalid packs files that are broken: recorded checksums that don't match,
 	// weights that break their format, a carton.toml with errors.
-	Force bool
+	AllowInvalid bool
 	// Concurrency is how many files are hashed at once; 0 is as many as there are
 	// processors.
 	Concurrency int

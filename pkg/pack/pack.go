@@ -133,14 +133,14 @@ func (p *packer) fill(field, value, from string) {
 	p.out.Filled = append(p.out.Filled, Fact{Field: field, Value: value, From: from})
 }
 
-// broken refuses what is broken, and warns of it where Force packs it.
+// broken refuses what is broken, and warns of it where AllowInvalid packs it.
 func (p *packer) broken(path string, kind, cause error) error {
 	err := &carton.Error{Path: path, Kind: kind, Msg: cause.Error()}
-	if p.opts.Force {
+	if p.opts.AllowInvalid {
 		p.warnf("%v", err)
 		return nil
 	}
-	return hint.With(err, "--force packs it all the same")
+	return hint.With(err, "--allow-invalid packs it all the same")
 }
 
 // describe makes carton.toml and tensor_data of what was given and of what the

@@ -289,7 +289,7 @@ func TestACartonTomlIsKeptByteForByte(t *testing.T) {
 		if err := os.WriteFile(name, []byte(c.text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		opts := pack.Options{InfoFile: name, Force: c.force}
+		opts := pack.Options{InfoFile: name, AllowInvalid: c.force}
 		if c.err != "" {
 			refused(t, opts, carton.ErrFormat, c.err, dir)
 			continue

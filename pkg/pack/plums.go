@@ -17,8 +17,16 @@ import (
 // itself where nobody said otherwise.
 func (p *packer) readTree(root *os.Root) error {
 	m, err := pmf.Read(root.FS(), pmf.Options{Strict: p.opts.Strict})
+	var invalid *pmf.Invalid
+	if errors.As(err, &invalid) && p.opts.AllowInvalid {
+		for _, v := range invalid.Violations {
+			p.warnf("%s", v)
+		}
+		p.warnf("is packed as a folder like any other: it breaks the rules of the Plums Model Format")
+		return nil
+	}
 	if err != nil {
-		return badTree(err)
+		return hint.With(badTree(err), "--allow-invalid packs it as a folder like any other")
 	}
 	p.pmf = m
 	for _, w := range m.Warnings {
@@ -147,11 +155,11 @@ func (p *packer) checkSums() error {
 	if len(found) == 0 {
 		return nil
 	}
-	if p.opts.Force {
+	if p.opts.AllowInvalid {
 		for _, v := range found {
 			p.warnf("%s", v)
 		}
 		return nil
 	}
-	return hint.With(badTree(&pmf.Invalid{Violations: found}), "--force packs it all the same")
+	return hint.With(badTree(&pmf.Invalid{Violations: found}), "--allow-invalid packs it all the same")
 }

@@ -109,8 +109,12 @@ func TestABrokenPlumsTreeIsRefused(t *testing.T) {
 		t.Errorf("got %v, want one violation of %s", err, pmf.RuleStatus)
 	}
 	forced := noop
-	forced.Force = true
-	refused(t, forced, carton.ErrFormat, "model.training.status", tree(t, plums("walking")))
+	forced.AllowInvalid = true
+	c := open(t, forced, tree(t, plums("walking")))
+	wantWarnings(t, c, "model.training.status", "is packed as a folder like any other")
+	if c.PMF != nil {
+		t.Error("want no tree")
+	}
 }
 
 func TestRecordedChecksumsAreChecked(t *testing.T) {
@@ -125,7 +129,7 @@ func TestRecordedChecksumsAreChecked(t *testing.T) {
 		t.Error("want no ErrFormat")
 	}
 	forced := noop
-	forced.Force = true
+	forced.AllowInvalid = true
 	wantWarnings(t, open(t, forced, tree(t, files)), "checkpoints.1.hash", "checkpoints.best.hash")
 }
 
@@ -140,9 +144,18 @@ func TestUnknownKeysWarnAndStrictRefuses(t *testing.T) {
 
 // A document that only has the name is a file like any other.
 func TestOtherMetadataIsNoPlumsTree(t *testing.T) {
-	c := open(t, noop, tree(t, map[string]string{"metadata.yaml": "title: a book\n"}))
+	for _, text := range []string{"title: a book\n", "format: onnx\nmodel: resnet\n"} {
+		c := open(t, noop, tree(t, map[string]string{"metadata.yaml": text}))
+		if c.PMF != nil {
+			t.Errorf("%s: want no tree", text)
+		}
+	}
+	files := plums("running")
+	delete(files, "metadata.yaml")
+	c := open(t, noop, tree(t, files))
+	wantWarnings(t, c, "has no metadata.yaml")
 	if c.PMF != nil {
-		t.Error("want no tree")
+		t.Error("without a document: want no tree")
 	}
 	c = open(t, pack.Options{Runner: "noop", Name: "x"}, tree(t, plums("running")))
 	if c.PMF == nil {

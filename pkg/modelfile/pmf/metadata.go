@@ -117,6 +117,8 @@ func readPath(v value) string {
 	switch {
 	case s == "":
 		v.violate(RulePath, "is empty")
+	case strings.HasPrefix(s, "./"):
+		v.violate(RulePath, "got %s, want %s", short(s), short(clean))
 	case path.IsAbs(s), clean == "..", strings.HasPrefix(clean, "../"):
 		v.violate(RulePath, "got %s, want a path inside the tree", short(s))
 	case strings.ContainsAny(s, "\\\x00"), !utf8.ValidString(s):

@@ -143,33 +143,45 @@ func (e *Invalid) Error() string {
 func (e *Invalid) Unwrap() error { return ErrInvalid }
 
 // Detect reports whether fsys is meant to be a tree of this format, be it a
-// broken one: its root holds metadata.yaml, or Metadata.yaml, which has the keys
-// format and model; or has one of them, or can't be read, and lies beside a
-// folder data/checkpoints or data/initialisation.
+// broken one: its root holds metadata.yaml, or Metadata.yaml, which says who
+// produced the model and how it was trained (format.producer, model.training); or
+// which has one of the mappings format and model, or can't be read, and lies
+// beside a folder data/checkpoints or data/initialisation. Many programs write a
+// metadata.yaml: two keys of common names are not enough.
 func Detect(fsys fs.FS) (bool, error) {
 	names, err := metadataNames(fsys)
 	if err != nil || len(names) == 0 {
 		return false, err
 	}
-	folders := false
-	for _, dir := range []string{checkpointFolder, InitialisationFolder} {
-		info, err := fs.Stat(fsys, dir)
-		folders = folders || err == nil && info.IsDir()
-	}
+	folders := isFolder(fsys, checkpointFolder) || isFolder(fsys, InitialisationFolder)
 	raw, err := readDocument(fsys, names[0])
 	if err != nil {
 		return folders, nil //nolint:nilerr // Read says why
 	}
 	r := &report{file: names[0]}
 	m := r.document(raw).mapping()
-	format, model := m["format"].there(), m["model"].there()
-	switch {
-	case format && model:
+	broken := len(r.violations) > 0
+	format, model := m["format"], m["model"]
+	if format.maps() && format.mapping()["producer"].there() && model.maps() && model.mapping()["training"].there() {
 		return true, nil
-	case format || model || len(r.violations) > 0:
-		return folders, nil
 	}
-	return false, nil
+	return folders && (broken || format.maps() || model.maps()), nil
+}
+
+// Headless reports whether fsys is laid out like a tree of this format and has no
+// document: data/checkpoints beside data/initialisation or build parameters.
+func Headless(fsys fs.FS) bool {
+	names, err := metadataNames(fsys)
+	if err != nil || len(names) > 0 || !isFolder(fsys, checkpointFolder) {
+		return false
+	}
+	_, err = fs.Stat(fsys, buildParameters)
+	return err == nil || isFolder(fsys, InitialisationFolder)
+}
+
+func isFolder(fsys fs.FS, name string) bool {
+	info, err := fs.Stat(fsys, name)
+	return err == nil && info.IsDir()
 }
 
 // Read reads the tree in fsys and checks every rule but hashes, which [Model]

@@ -300,7 +300,15 @@ func TestDetect(t *testing.T) {
 		want bool
 	}{
 		{"the example", exampleTree(), true},
-		{"broken, but meant so", small("Metadata.yaml", "format: {}\nmodel: 3\n"), true},
+		{"broken, but meant so", small("Metadata.yaml", "format: {producer: 3}\nmodel: {training: 3}\n"), true},
+		{"two keys of common names", small("metadata.yaml", "format: onnx\nmodel: resnet\n"), false},
+		{"two mappings of common names", small("metadata.yaml", "format: {name: onnx, version: 1}\nmodel: {name: resnet, id: 3}\n"), false},
+		{"two keys of common names, beside checkpoints", fstest.MapFS{
+			"metadata.yaml": &fstest.MapFile{Data: []byte("format: onnx\nmodel: resnet\n")}, "data/checkpoints/1": &fstest.MapFile{},
+		}, false},
+		{"half of it, beside checkpoints", fstest.MapFS{
+			"metadata.yaml": &fstest.MapFile{Data: []byte("model: {name: m}\n")}, "data/checkpoints/1": &fstest.MapFile{},
+		}, true},
 		{"something else's metadata", small("metadata.yaml", "format: parquet\n"), false},
 		{"no YAML", small("metadata.yaml", "["), false},
 		{"a folder of that name", small("metadata.yaml/x", "format: {}\nmodel: 3\n"), false},
@@ -325,5 +333,77 @@ func TestDetect(t *testing.T) {
 	}
 	if _, err := pmf.Detect(os.DirFS(filepath.Join(t.TempDir(), "none"))); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want fs.ErrNotExist", err)
+	}
+}
+
+// A folder, or a symlink that leads nowhere, where a file or folder of the format
+// must be breaks a rule, and is no error of the file system.
+func TestWhatIsNoFileOrFolder(t *testing.T) {
+	for name, c := range map[string]struct {
+		at, target string
+		rule       pmf.Rule
+	}{
+		"document that is a symlink to a folder":     {"metadata.yaml", "data", pmf.RuleMetadata},
+		"document that is a symlink to itself":       {"metadata.yaml", "metadata.yaml", pmf.RuleMetadata},
+		"document outside":                           {"metadata.yaml", "../metadata.yaml", pmf.RuleMetadata},
+		"configuration that is a symlink in a ring":  {"model_configuration.py", "model_configuration.py", pmf.RuleConfiguration},
+		"data outside":                               {"data", "../data", pmf.RuleData},
+		"checkpoints outside":                        {"data/checkpoints", "../../checkpoints", pmf.RuleSpecial},
+		"initialisation that is a symlink in a ring": {"data/initialisation", "initialisation", pmf.RuleSpecial},
+		"parameters that are a symlink in a ring":    {"data/build_parameters.yaml", "build_parameters.yaml", pmf.RuleBuildParameters},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, exampleTree()); err != nil {
+				t.Fatal(err)
+			}
+			at := filepath.Join(dir, filepath.FromSlash(c.at))
+			if err := errors.Join(os.RemoveAll(at), os.Symlink(c.target, at)); err != nil {
+				t.Fatal(err)
+			}
+			root, err := os.OpenRoot(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer root.Close()
+			found := violations(t, root.FS(), pmf.Options{})
+			if len(found) != 1 || found[0].Rule != c.rule {
+				t.Errorf("got %v, want %s", found, c.rule)
+			}
+		})
+	}
+}
+
+// PyYAML reads a document of any version 1.
+func TestVersionDirective(t *testing.T) {
+	for head, ok := range map[string]bool{"%YAML 1.2\n---\n": true, "# by hand\n\n%YAML 1.1\n--- \n": true, "%YAML 2.0\n---\n": false} {
+		fsys := exampleTree()
+		fsys["metadata.yaml"] = &fstest.MapFile{Data: append([]byte(head), fsys["metadata.yaml"].Data...)}
+		if _, err := pmf.Read(fsys, pmf.Options{}); (err == nil) != ok {
+			t.Errorf("%q: got %v", head, err)
+		}
+	}
+}
+
+func TestEmptyValuesAreQuoted(t *testing.T) {
+	fsys := exampleTree()
+	raw := strings.Replace(string(fsys["metadata.yaml"].Data), "value: 0.4.0", `value: ""`, 1)
+	fsys["metadata.yaml"] = &fstest.MapFile{Data: []byte(raw)}
+	if _, err := pmf.Read(fsys, pmf.Options{}); err == nil || !strings.Contains(err.Error(), `got "", want a version`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestHeadless(t *testing.T) {
+	whole := exampleTree()
+	if pmf.Headless(whole) {
+		t.Error("the example has a document")
+	}
+	delete(whole, "metadata.yaml")
+	if !pmf.Headless(whole) {
+		t.Error("got false for the example without its document")
+	}
+	if pmf.Headless(fstest.MapFS{"data/checkpoints/1.pt": &fstest.MapFile{}}) {
+		t.Error("checkpoints alone are anybody's")
 	}
 }

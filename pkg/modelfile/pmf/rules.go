@@ -25,6 +25,7 @@ const (
 	RuleHash           Rule = "hash"
 	RulePath           Rule = "path"
 	RuleStatus         Rule = "status"
+	RuleEpoch          Rule = "epoch"
 	RuleReference      Rule = "checkpoint-reference"
 	RuleInitialisation Rule = "initialisation"
 )
@@ -84,8 +85,9 @@ var Rules = map[Rule]string{
 	RuleVersionFormat:  "the producer's version has the format py_pa (a warning)",
 	RuleVersionValue:   "the producer's version is one of PEP 440, where its format is py_pa",
 	RuleHash:           "a hash is an MD5 of 32 lower-case hex digits",
-	RulePath:           "a path is relative, inside the tree, separated by slashes",
+	RulePath:           "a path is relative, inside the tree, separated by slashes, and does not begin with ./",
 	RuleStatus:         "the status is pending, running, finished or failed",
+	RuleEpoch:          "an epoch is 0 or more",
 	RuleReference:      "a checkpoint's reference is a string or an integer",
 	RuleInitialisation: "initialisation is null, or has one of the keys pmf and file",
 
@@ -102,19 +104,19 @@ var Rules = map[Rule]string{
 	RuleInitialisationAt: "initialisation's path is what lies in data/initialisation (a warning)",
 	RuleCheckpointAt:     "a checkpoint's path is its file in data/checkpoints (a warning)",
 
-	RuleMetadata:         "the root holds metadata.yaml",
+	RuleMetadata:         "the root holds the file metadata.yaml",
 	RuleMetadataTwice:    "the root holds one of metadata.yaml and Metadata.yaml",
 	RuleConfiguration:    "the configuration is a file in the root",
 	RuleData:             "the root holds the folder data",
-	RuleBuildParameters:  "data/build_parameters.yaml, where there is one, is a file",
+	RuleBuildParameters:  "data/build_parameters.yaml, where there is one, is a file that holds a mapping",
 	RuleFolder:           "data holds the folders checkpoints and initialisation (a warning: they may be empty)",
 	RuleCheckpoint:       "a registered checkpoint's file is in data/checkpoints",
 	RuleUnregistered:     "files in data/checkpoints are registered (a warning)",
-	RuleCheckpointFolder: "data/checkpoints holds files only",
+	RuleCheckpointFolder: "data/checkpoints is a folder that holds files only",
 	RuleNestedCheckpoint: "a nested tree has no checkpoints (a warning)",
 	RuleInitNoPMF:        "data/initialisation holds a tree where initialisation has the key pmf",
 	RuleInitNoFile:       "data/initialisation holds the file that initialisation.file names",
-	RuleInitFolder:       "data/initialisation holds files only, unless it is a tree",
+	RuleInitFolder:       "data/initialisation is a folder that holds files only, unless it is a tree",
 	RuleInitExtra:        "data/initialisation holds one file, unless it is a tree",
 	RuleInitNull:         "data/initialisation is empty where initialisation is null (a warning)",
 	RuleNesting:          "trees nest at most 16 deep",

@@ -100,6 +100,9 @@ func (v value) describe() string {
 // short writes text from outside, cut where it is long.
 func short(s string) string {
 	const most = 60
+	if s == "" {
+		return `""`
+	}
 	if len(s) > most {
 		return strconv.QuoteToASCII(s[:most]) + "…"
 	}

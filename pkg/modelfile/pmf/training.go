@@ -27,7 +27,7 @@ func (m *metadata) readTraining(v value) {
 		}
 	}
 	t.StartTime, t.LatestTime, t.EndTime = f["start_time"].number(), f["latest_time"].number(), f["end_time"].number()
-	t.StartEpoch, t.LatestEpoch, t.EndEpoch = f["start_epoch"].integer(true), f["latest_epoch"].integer(true), f["end_epoch"].integer(true)
+	t.StartEpoch, t.LatestEpoch, t.EndEpoch = f["start_epoch"].epoch(true), f["latest_epoch"].epoch(true), f["end_epoch"].epoch(true)
 	m.readCheckpoints(f["checkpoints"])
 	times := []moment{timeOf("start_time", f, t.StartTime), timeOf("latest_time", f, t.LatestTime), timeOf("end_time", f, t.EndTime)}
 	epochs := []moment{epochOf("start_epoch", f, t.StartEpoch), epochOf("latest_epoch", f, t.LatestEpoch), epochOf("end_epoch", f, t.EndEpoch)}
@@ -44,6 +44,16 @@ func (m *metadata) readTraining(v value) {
 			c.at.violate(RuleCheckpointEpoch, "got the epoch %d, want at most latest_epoch, %d", *c.epoch, *t.LatestEpoch)
 		}
 	}
+}
+
+// epoch returns an epoch, which is 0 or more, nil where there is none.
+func (v value) epoch(orNull bool) *int64 {
+	n := v.integer(orNull)
+	if n != nil && *n < 0 {
+		v.violate(RuleEpoch, "got %d, want 0 or more", *n)
+		return nil
+	}
+	return n
 }
 
 func timeOf(name string, f map[string]value, at *float64) moment {
@@ -103,7 +113,7 @@ func (m *metadata) readCheckpoints(v value) {
 			continue
 		}
 		fields := e.value.section([]string{"epoch", "path", "hash"}, nil)
-		c := checkpoint{located: readFile(fields), reference: e.key.identity(), at: e.key, epoch: fields["epoch"].integer(false)}
+		c := checkpoint{located: readFile(fields), reference: e.key.identity(), at: e.key, epoch: fields["epoch"].epoch(false)}
 		m.checkpoints = append(m.checkpoints, c)
 		registered := Checkpoint{File: c.File, Reference: e.key.reference(), identity: c.reference}
 		if c.epoch != nil {

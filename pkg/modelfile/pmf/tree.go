@@ -1,12 +1,14 @@
 package pmf
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
 	"slices"
+	"syscall"
 )
 
 // The names of the format.
@@ -34,6 +36,10 @@ func metadataNames(fsys fs.FS) ([]string, error) {
 	return names, nil
 }
 
+// errNoFile is the error for a document that is a folder, or something else that
+// can't be read to its end.
+var errNoFile = errors.New("is no file")
+
 // readDocument reads a document, one byte past the limit at most.
 func readDocument(fsys fs.FS, name string) ([]byte, error) {
 	f, err := fsys.Open(name)
@@ -46,7 +52,7 @@ func readDocument(fsys fs.FS, name string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: is no regular file", name)
+		return nil, errNoFile
 	}
 	return io.ReadAll(io.LimitReader(f, MaxMetadataBytes+1))
 }
@@ -76,7 +82,11 @@ func readTree(fsys fs.FS, depth int) (*Model, *report, error) {
 	}
 	r.file = names[len(names)-1] // metadata.yaml where there are both: it sorts last
 	raw, err := readDocument(fsys, r.file)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoFile), leadsNowhere(fsys, r.file, err):
+		r.violate(RuleMetadata, r.file, 0, "%v", errNoFile)
+		return &Model{}, r, nil
+	case err != nil:
 		return nil, nil, err
 	}
 	t := &tree{report: r, fsys: fsys, nested: depth > 0, meta: r.readMetadata(raw)}
@@ -92,7 +102,7 @@ func (t *tree) check(depth int) error {
 	}
 	info, err := fs.Stat(t.fsys, dataFolder)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && !info.IsDir():
+	case errors.Is(err, fs.ErrNotExist), leadsNowhere(t.fsys, dataFolder, err), err == nil && !info.IsDir():
 		t.violate(RuleData, dataFolder, 0, "is missing, or no folder")
 		return nil
 	case err != nil:
@@ -101,16 +111,48 @@ func (t *tree) check(depth int) error {
 	if err := t.checkBuildParameters(); err != nil {
 		return err
 	}
-	if err := t.checkCheckpoints(); err != nil {
-		return err
+	if t.folder(checkpointFolder, RuleCheckpointFolder) {
+		if err := t.checkCheckpoints(); err != nil {
+			return err
+		}
 	}
-	return t.checkInitialisation(depth)
+	if t.folder(InitialisationFolder, RuleInitFolder) {
+		return t.checkInitialisation(depth)
+	}
+	return nil
+}
+
+// folder reports whether a folder of the format can be listed. It may be missing;
+// anything else in its place breaks the rule.
+func (t *tree) folder(dir string, rule Rule) bool {
+	info, err := fs.Stat(t.fsys, dir)
+	switch {
+	case err == nil && !info.IsDir():
+		t.violate(rule, dir, 0, "is no folder")
+	case leadsNowhere(t.fsys, dir, err):
+		t.violate(RuleSpecial, dir, 0, "is a symlink that leads to no folder of the tree")
+	default:
+		return true // listing it says what else is wrong
+	}
+	return false
+}
+
+// leadsNowhere reports whether err is that name, or a folder on the way to it, is
+// no such thing: a symlink whose target is not in the tree, or a file.
+func leadsNowhere(fsys fs.FS, name string, err error) bool {
+	if err == nil || errors.Is(err, fs.ErrPermission) {
+		return false
+	}
+	if info, err := fs.Lstat(fsys, name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return true
+	}
+	return errors.Is(err, syscall.ENOTDIR)
 }
 
 // isFile reports whether a regular file lies at name, or a symlink to one.
 func (t *tree) isFile(name string) (bool, error) {
 	info, err := fs.Stat(t.fsys, name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || leadsNowhere(t.fsys, name, err) {
 		return false, nil
 	}
 	return err == nil && info.Mode().IsRegular(), err
@@ -143,7 +185,7 @@ func (t *tree) checkBuildParameters() error {
 	switch _, err := fs.Stat(t.fsys, buildParameters); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	case err != nil:
+	case err != nil && !leadsNowhere(t.fsys, buildParameters, err):
 		return err
 	}
 	ok, err := t.isFile(buildParameters)
@@ -155,6 +197,22 @@ func (t *tree) checkBuildParameters() error {
 		return nil
 	}
 	t.meta.model.BuildParameters = buildParameters
+	raw, err := readDocument(t.fsys, buildParameters)
+	if err != nil {
+		return err
+	}
+	if len(raw) > MaxMetadataBytes {
+		t.warn(RuleBuildParameters, buildParameters, 0, "is longer than %d bytes, and was not checked", MaxMetadataBytes)
+		return nil
+	}
+	r := &report{file: buildParameters}
+	doc := r.document(raw)
+	if doc.there() && !doc.maps() && !doc.isNull() {
+		r.violate(RuleBuildParameters, buildParameters, doc.line(), "got %s, want a mapping", doc.describe())
+	}
+	if len(bytes.TrimSpace(raw)) > 0 { // no parameters
+		t.violations = append(t.violations, r.violations...)
+	}
 	return nil
 }
 

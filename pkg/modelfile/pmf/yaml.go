@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"unicode/utf8"
 
@@ -34,6 +35,10 @@ type value struct {
 	r    *report
 }
 
+// versionDirective is a %YAML directive of a version 1, which PyYAML accepts
+// whatever the minor number is, and reads as 1.1. The parser here knows 1.1 only.
+var versionDirective = regexp.MustCompile(`(\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*%YAML[ \t]+1\.)[0-9]+`)
+
 // document parses the bytes of a document. What is no YAML is a violation, and
 // gives a value that is not there.
 func (r *report) document(raw []byte) value {
@@ -47,7 +52,7 @@ func (r *report) document(raw []byte) value {
 		return nothing
 	}
 	var doc, more yaml.Node
-	dec := yaml.NewDecoder(bytes.NewReader(raw))
+	dec := yaml.NewDecoder(bytes.NewReader(versionDirective.ReplaceAll(raw, []byte("${1}1"))))
 	err := dec.Decode(&doc)
 	if errors.Is(err, io.EOF) {
 		r.violate(RuleSyntax, r.file, 0, "is empty")
@@ -81,6 +86,9 @@ func (r *report) value(n *yaml.Node, at string) value {
 }
 
 func (v value) there() bool { return v.node != nil }
+
+// maps reports whether a value is a mapping.
+func (v value) maps() bool { return v.there() && v.kind() == kindMapping }
 
 // path is where the value is, for violations.
 func (v value) path() string {
