@@ -50,17 +50,17 @@ var bombs = map[string]struct {
 	"LINKS of as many keys as it may have": {func(t *testing.T, u *user) []string {
 		var links strings.Builder
 		links.WriteString("version = 1\n[urls]\n")
-		for i := range 90_000 {
+		for i := range 45_000 {
 			fmt.Fprintf(&links, "%064x = [\"https://example.com/%070d\"]\n", i, i)
 		}
 		newModel(nil).writeWith(t, u.path("m.carton"), map[string]string{"LINKS": links.String()})
 		return []string{"cat", "./m.carton", "carton.toml"}
 	}, 0},
-	"LINKS of 150,000 members": {func(t *testing.T, u *user) []string {
+	"LINKS of 80,000 members": {func(t *testing.T, u *user) []string {
 		m := newModel(nil)
 		var links, listed strings.Builder
 		links.WriteString("version = 1\n[urls]\n")
-		for i := range 150_000 {
+		for i := range 80_000 {
 			hash := hexSum(fmt.Sprint(i))
 			fmt.Fprintf(&links, "%s = [\"https://e.co/%06d\"]\n", hash, i)
 			fmt.Fprintf(&listed, "model/%06d=%s\n", i, hash)
@@ -68,6 +68,19 @@ var bombs = map[string]struct {
 		m.lie = func(manifest string) string { return manifest + listed.String() }
 		m.writeWith(t, u.path("m.carton"), map[string]string{"LINKS": links.String()})
 		return []string{"cat", "./m.carton", "carton.toml"}
+	}, 0},
+	"two zips of as many names as there may be": {func(t *testing.T, u *user) []string {
+		u.manyNames(t, "a.carton", "x")
+		u.manyNames(t, "b.carton", "y")
+		return []string{"diff", "./a.carton", "./b.carton", "--format", "json"}
+	}, failed},
+	"as many names as there may be, pulled": {func(t *testing.T, u *user) []string {
+		u.manyNames(t, "m.carton", "x")
+		return []string{"pull", "./m.carton", "-o", "out.carton"}
+	}, 0},
+	"names of umlauts": {func(t *testing.T, u *user) []string {
+		u.manyNames(t, "m.carton", "\u00c4")
+		return []string{"ls", "./m.carton", "--format", "json"}
 	}, 0},
 	"eight safetensors headers of a million tensors":                {headersOf(990_000), 0},
 	"eight safetensors headers of as many tensors as they may have": {headersOf(200_000), 0},
@@ -173,6 +186,40 @@ func bombZip(t *testing.T, name string, n int, method uint16) {
 		manifest += path + "=" + add(path, method, bombContent(i)) + "\n"
 	}
 	add("MANIFEST", zip.Store, strings.NewReader(manifest))
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// manyNames writes a carton of nearly as many members as there may be, with
+// names that have nearly as many bytes.
+func (u *user) manyNames(t *testing.T, name, letter string) {
+	t.Helper()
+	f, err := os.Create(u.path(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := zip.NewWriter(f)
+	add := func(name, content string) {
+		member, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
+		if err == nil {
+			_, err = io.WriteString(member, content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var manifest strings.Builder
+	fmt.Fprintf(&manifest, "carton.toml=%s\n", hexSum(info))
+	add("carton.toml", info)
+	hash, tail := hexSum("1"), strings.Repeat(letter, 68/len(letter))
+	for i := range 199_000 {
+		path := fmt.Sprintf("model/%06d.%s", i, tail)
+		add(path, "1")
+		manifest.WriteString(path + "=" + hash + "\n")
+	}
+	add("MANIFEST", manifest.String())
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func runLs(c *cli.Context, s *session) error {
 		return src.fail(err)
 	}
 	if s.json {
-		l := listing{Reference: src.name, Digest: src.digest, ModelHash: src.Manifest().ModelHash(), Members: []member{}}
+		l := listing{Reference: src.name, Digest: src.digest, ModelHash: src.Manifest().ModelHash(), Members: make([]member, 0, len(members))}
 		for _, m := range members {
 			l.Members = append(l.Members, memberOf(m))
 		}
@@ -64,7 +64,8 @@ func runLs(c *cli.Context, s *session) error {
 		}
 		return nil
 	}
-	rows := [][]string{{"PATH", "SIZE", "PLACE"}}
+	rows := make([][]string, 0, len(members)+1)
+	rows = append(rows, []string{"PATH", "SIZE", "PLACE"})
 	for _, m := range members {
 		rows = append(rows, []string{shownPath(m), humanSize(m.Size), m.Place.String()})
 	}

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 )
@@ -43,58 +46,90 @@ func (p *printer) linef(format string, args ...any) {
 	p.write(oneLine(fmt.Sprintf(format, args...)) + "\n")
 }
 
-// object prints the result as JSON.
+// object prints the result as JSON: a struct's fields one by one, and of its
+// lists the items, so that no more than one of them is in memory twice.
 func (p *printer) object(v any) {
+	whole := reflect.Indirect(reflect.ValueOf(v))
+	if whole.Kind() != reflect.Struct || slices.ContainsFunc(reflect.VisibleFields(whole.Type()), isEmbedded) {
+		p.write(p.encoded(v, "") + "\n")
+		return
+	}
+	separator := "{\n  "
+	for i := range whole.NumField() {
+		name, options, _ := strings.Cut(whole.Type().Field(i).Tag.Get("json"), ",")
+		field := whole.Field(i)
+		if name == "-" || options == "omitempty" && (field.IsZero() || field.Kind() == reflect.Slice && field.Len() == 0) {
+			continue
+		}
+		p.write(separator + strconv.Quote(name) + ": ")
+		separator = ",\n  "
+		if field.Kind() == reflect.Slice && field.Len() > 0 {
+			p.list(field)
+		} else {
+			p.write(p.encoded(field.Interface(), "  "))
+		}
+	}
+	p.write("\n}\n")
+}
+
+func isEmbedded(f reflect.StructField) bool { return f.Anonymous }
+
+// list prints the list that a field holds.
+func (p *printer) list(items reflect.Value) {
+	separator := "[\n    "
+	for i := range items.Len() {
+		p.write(separator + p.encoded(items.Index(i).Interface(), "    "))
+		separator = ",\n    "
+	}
+	p.write("\n  ]")
+}
+
+// encoded returns v as JSON, each line but the first behind prefix.
+func (p *printer) encoded(v any, prefix string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
+	enc.SetIndent(prefix, "  ")
 	if err := enc.Encode(v); err != nil {
-		p.failed = err
-		return
+		p.failed = cmp.Or(p.failed, err)
 	}
-	p.write(b.String())
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // table prints rows of equally many cells, aligned. The first row is the head.
 // Columns are aligned left, but for those headed SIZE, MEMBERS and PARAMETERS,
 // which hold numbers.
 func (p *printer) table(rows [][]string) {
-	alignRight(rows)
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
-			if i > 0 {
-				fmt.Fprint(w, "\t")
+			row[i] = oneLine(cell)
+			if i == len(widths) {
+				widths = append(widths, 0)
 			}
-			fmt.Fprint(w, oneLine(cell))
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
-		fmt.Fprintln(w)
 	}
-	_ = w.Flush() // into memory
-	for line := range strings.Lines(b.String()) {
-		p.write(strings.TrimRight(line, " \n") + "\n")
+	var line strings.Builder
+	for _, row := range rows {
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if i > 0 {
+				line.WriteString("  ")
+			}
+			if isNumeric(rows[0][i]) {
+				cell, pad = pad, cell
+			}
+			line.WriteString(cell + pad)
+		}
+		p.write(strings.TrimRight(line.String(), " ") + "\n")
+		line.Reset()
 	}
 }
 
-// alignRight pads the cells of columns of numbers.
-func alignRight(rows [][]string) {
-	if len(rows) == 0 {
-		return
-	}
-	for i, head := range rows[0] {
-		if head != "SIZE" && head != "MEMBERS" && head != "PARAMETERS" {
-			continue
-		}
-		width := 0
-		for _, row := range rows {
-			width = max(width, len(row[i]))
-		}
-		for _, row := range rows {
-			row[i] = strings.Repeat(" ", width-len(row[i])) + row[i]
-		}
-	}
+// isNumeric reports whether the column with that head holds numbers.
+func isNumeric(head string) bool {
+	return head == "SIZE" || head == "MEMBERS" || head == "PARAMETERS"
 }
 
 // fields prints names and values, aligned; an empty value is left out.
@@ -159,6 +194,9 @@ func count(n int, thing string) string {
 // oneLine makes text fit for one line of a terminal: joined errors become
 // clauses, anything unprintable its escape.
 func oneLine(text string) string {
+	if isPlain(text) {
+		return text
+	}
 	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "; ")
 	var b strings.Builder
 	for i, r := range text {
@@ -171,4 +209,14 @@ func oneLine(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// isPlain reports whether a text is nothing but printable ASCII.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
 }

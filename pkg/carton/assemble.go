@@ -143,13 +143,14 @@ func (a *assembly) lay(members []Member, manifest *Manifest, links *Links) error
 
 // write fills the file.
 func (a *assembly) write(ctx context.Context, members []Member) (r download.Result, err error) {
-	var read []Member
-	for _, m := range members {
-		if m.Target == "" {
-			read = append(read, m)
+	var symlinks []Member
+	members = slices.DeleteFunc(members, func(m Member) bool {
+		if m.Target != "" {
+			symlinks = append(symlinks, m)
 		}
-	}
-	job := a.job(read, a)
+		return m.Target != ""
+	})
+	job := a.job(members, a)
 	journal, err := a.takeOver(job)
 	if err != nil {
 		return r, err
@@ -159,11 +160,9 @@ func (a *assembly) write(ctx context.Context, members []Member) (r download.Resu
 			return r, err
 		}
 	}
-	for _, m := range members {
-		if m.Target == "" {
-			continue
-		}
-		target := []byte(a.plan.Member(a.plan.byPath[m.Path]).Target)
+	for _, m := range symlinks {
+		i, _ := a.plan.find(m.Path)
+		target := []byte(a.plan.Member(i).Target)
 		if err := a.entry(m.Path, target, crcOf(target)); err != nil {
 			return r, err
 		}
@@ -226,7 +225,8 @@ func (a *assembly) entry(path string, data []byte, crc uint32) error {
 	if err := a.plan.SetCRC(path, crc); err != nil {
 		return err
 	}
-	h, err := a.plan.Header(a.plan.byPath[path])
+	i, _ := a.plan.find(path) // as SetCRC has
+	h, err := a.plan.Header(i)
 	if err != nil {
 		return err
 	}

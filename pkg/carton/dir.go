@@ -1,7 +1,6 @@
 package carton
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -179,7 +178,7 @@ func (f *folder) Members(context.Context) ([]Member, error) {
 // Open implements [Source].
 func (f *folder) Open(ctx context.Context, path string) (io.ReadCloser, error) {
 	if path == ManifestName {
-		return io.NopCloser(bytes.NewReader(f.manifest.Bytes())), nil
+		return io.NopCloser(f.manifest.NewReader()), nil
 	}
 	r, m, err := f.open(ctx, path)
 	if err != nil {
@@ -191,7 +190,7 @@ func (f *folder) Open(ctx context.Context, path string) (io.ReadCloser, error) {
 // OpenRange implements [Source].
 func (f *folder) OpenRange(ctx context.Context, path string, off, n int64) (io.ReadCloser, error) {
 	if path == ManifestName {
-		return rangeOf(bytes.NewReader(f.manifest.Bytes()), nil, path, off, n)
+		return rangeOf(f.manifest.NewReader(), nil, path, off, n)
 	}
 	r, m, err := f.open(ctx, path)
 	if err != nil {

@@ -214,7 +214,7 @@ func (x *extraction) manifest() error {
 		return err
 	}
 	defer f.Close()
-	if _, err := f.Write(x.src.Manifest().Bytes()); err != nil {
+	if _, err := x.src.Manifest().NewReader().WriteTo(f); err != nil {
 		return x.out.Explain("write", ManifestName, err)
 	}
 	return x.out.Explain("write", ManifestName, f.Close())

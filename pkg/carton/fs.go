@@ -50,7 +50,7 @@ func (f *sourceFS) list(op, name string) (*node, error) {
 		if err != nil {
 			return nil, &fs.PathError{Op: op, Path: name, Err: err}
 		}
-		f.nodes = memberTree(members, int64(len(f.src.Manifest().Bytes())))
+		f.nodes = memberTree(members, f.src.Manifest().Len())
 	}
 	n, ok := f.nodes[name]
 	if !ok {

@@ -6,26 +6,29 @@ const (
 	// MaxMembers is the most members a carton may have. The central directory of
 	// that many is about 20 MB.
 	MaxMembers = 200_000
-	// MaxDirectoryBytes is the largest central directory of a zip: what MaxMembers
-	// entries with the longest paths come to.
-	MaxDirectoryBytes = 256 << 20
+	// MaxNamesBytes is the most bytes that the paths of all members may have
+	// together: eighty for each of MaxMembers.
+	MaxNamesBytes = 16 << 20
+	// MaxDirectoryBytes is the largest central directory of a zip: MaxMembers
+	// entries with such paths and the extra fields of common writers.
+	MaxDirectoryBytes = 48 << 20
 	// MaxPathBytes is the longest member path, in bytes of UTF-8. Longer ones fit
 	// neither a registry's annotations nor most file systems.
 	MaxPathBytes = 1024
 	// MaxNameBytes is the longest component of a path, in bytes: NAME_MAX of
 	// every file system in use.
 	MaxNameBytes = 255
-	// MaxManifestBytes is the largest MANIFEST.
-	MaxManifestBytes = 64 << 20
+	// MaxManifestBytes is the largest MANIFEST: MaxMembers hashes with such paths.
+	MaxManifestBytes = 30 << 20
 	// MaxInfoBytes is the largest carton.toml.
 	MaxInfoBytes = 16 << 20
 	// MaxIndexBytes is the largest tensor_data/index.toml.
 	MaxIndexBytes = 16 << 20
 	// MaxStringTensorBytes is the largest file of a string tensor that is checked.
 	MaxStringTensorBytes = 16 << 20
-	// MaxLinksBytes is the largest LINKS: a hundred thousand links. Its parser takes
+	// MaxLinksBytes is the largest LINKS: forty thousand links. Its parser takes
 	// ten times as much memory.
-	MaxLinksBytes = 16 << 20
+	MaxLinksBytes = 8 << 20
 	// MaxLinkURLs is the most URLs that one hash may have in LINKS.
 	MaxLinkURLs = 64
 	// MaxNesting is the deepest nesting of TOML values. Deeper input exhausts the

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 )
@@ -12,10 +13,10 @@ import (
 // Manifest is a carton's MANIFEST: the bytes that are the model's identity, and
 // what they list. It never changes once made.
 type Manifest struct {
-	raw      []byte
+	text     string
 	hash     string
-	entries  []Entry
-	byPath   map[string]int
+	entries  []Entry // their strings are parts of text
+	order    []int32 // of entries by path; nil where they are in order
 	warnings []string
 }
 
@@ -44,7 +45,8 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 	case bytes.HasPrefix(raw, []byte("\ufeff")):
 		return nil, errorf(ErrFormat, ManifestName, "begins with a byte order mark")
 	}
-	m := newManifest(bytes.Clone(raw))
+	sum := sha256.Sum256(raw)
+	m := &Manifest{text: string(raw), hash: hex.EncodeToString(sum[:])}
 	m.entries = make([]Entry, 0, min(bytes.Count(raw, []byte("\n"))+1, MaxMembers))
 	var paths Paths
 	for _, own := range []string{ManifestName, LinksName} { // so that "manifest" is refused
@@ -52,7 +54,7 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 			return nil, err
 		}
 	}
-	rest := string(m.raw)
+	rest, sorted := m.text, true
 	for line := 1; rest != ""; line++ {
 		text, after, ended := strings.Cut(rest, "\n")
 		rest = after
@@ -75,8 +77,12 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 		}
 		if len(m.entries) > 0 && m.entries[len(m.entries)-1].Path > e.Path {
 			m.warn("is not in bytewise order of paths")
+			sorted = false
 		}
-		m.add(e)
+		m.entries = append(m.entries, e)
+	}
+	if !sorted {
+		m.sort()
 	}
 	return m, nil
 }
@@ -98,8 +104,14 @@ func NewManifest(entries []Entry) (*Manifest, error) {
 	return ParseManifest(b.Bytes())
 }
 
-// Bytes returns MANIFEST verbatim. The caller must not change them.
-func (m *Manifest) Bytes() []byte { return m.raw }
+// Bytes returns MANIFEST verbatim, in a slice of the caller's.
+func (m *Manifest) Bytes() []byte { return []byte(m.text) }
+
+// Len returns how many bytes MANIFEST has.
+func (m *Manifest) Len() int64 { return int64(len(m.text)) }
+
+// NewReader returns a reader of MANIFEST's bytes.
+func (m *Manifest) NewReader() *strings.Reader { return strings.NewReader(m.text) }
 
 // ModelHash returns the lower-case hex sha256 of the bytes.
 func (m *Manifest) ModelHash() string { return m.hash }
@@ -110,26 +122,33 @@ func (m *Manifest) Entries() []Entry { return m.entries }
 
 // Lookup returns the entry of a member.
 func (m *Manifest) Lookup(path string) (Entry, bool) {
-	i, ok := m.byPath[path]
+	i, ok := sort.Find(len(m.entries), func(i int) int { return strings.Compare(path, m.byPath(i).Path) })
 	if !ok {
 		return Entry{}, false
 	}
-	return m.entries[i], true
+	return *m.byPath(i), true
+}
+
+// byPath returns the i-th entry in bytewise order of paths.
+func (m *Manifest) byPath(i int) *Entry {
+	if m.order == nil {
+		return &m.entries[i]
+	}
+	return &m.entries[m.order[i]]
+}
+
+// sort finds the order of entries that are not in order.
+func (m *Manifest) sort() {
+	m.order = make([]int32, len(m.entries))
+	for i := range m.order {
+		m.order[i] = int32(i) // #nosec G115 -- at most MaxMembers
+	}
+	slices.SortFunc(m.order, func(a, b int32) int { return strings.Compare(m.entries[a].Path, m.entries[b].Path) })
 }
 
 // Warnings says in what the bytes differ from what writers of the format
 // produce, without being wrong.
 func (m *Manifest) Warnings() []string { return m.warnings }
-
-func newManifest(raw []byte) *Manifest {
-	sum := sha256.Sum256(raw)
-	return &Manifest{raw: raw, hash: hex.EncodeToString(sum[:]), byPath: map[string]int{}}
-}
-
-func (m *Manifest) add(e Entry) {
-	m.byPath[e.Path] = len(m.entries)
-	m.entries = append(m.entries, e)
-}
 
 func (m *Manifest) warn(text string) {
 	if !slices.Contains(m.warnings, text) {

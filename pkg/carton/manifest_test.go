@@ -122,7 +122,7 @@ var brokenManifests = map[string]struct {
 	"absolute path":                {manifestLine("/a"), carton.ErrInsecurePath, "absolute"},
 	"control character":            {manifestLine("a\tb"), carton.ErrInsecurePath, "control character"},
 	"file that is also a folder":   {manifestLine("a") + manifestLine("a/b"), carton.ErrInsecurePath, "which is a file"},
-	"over 64 MiB":                  {strings.Repeat("a", carton.MaxManifestBytes+1), carton.ErrLimit, "67108865 bytes"},
+	"over 30 MiB":                  {strings.Repeat("a", carton.MaxManifestBytes+1), carton.ErrLimit, "31457281 bytes"},
 }
 
 func manifestLine(p string) string { return p + "=" + someHash + "\n" }

@@ -1,13 +1,11 @@
 package carton
 
 import (
+	"hash/maphash"
 	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
 )
 
 // CheckPath is the one rule for names: of zip entries, tar entries,
@@ -45,86 +43,118 @@ func CheckPath(p string) error {
 }
 
 // Paths is a set of member paths that can live side by side in a folder of any
-// file system. Its zero value is empty and ready to use.
+// file system. Its zero value is empty and ready to use. It keeps the paths that
+// were added and no other form of them.
 type Paths struct {
-	files   map[string]string // folded path → path as added
-	folders map[string]string // folded folder → first path below it
+	files   map[uint64]string // by the hash of the folded path
+	folders map[uint64]string // the first path below, by the hash of the folded folder
+	seed    maphash.Seed
+	bytes   int // of all paths
+	fold    folding
 }
 
 // Add checks p with [CheckPath] and against what was added before: the same
 // path, one that differs only in case or Unicode normalisation, and a file
-// where another path needs a folder are ErrInsecurePath.
+// where another path needs a folder are ErrInsecurePath; paths that have over
+// [MaxNamesBytes] together, or name over [MaxFolders], are ErrLimit.
 func (s *Paths) Add(p string) error {
-	if err := CheckPath(p); err != nil {
+	if err := s.begin(p); err != nil {
 		return err
 	}
-	if s.files == nil {
-		s.files, s.folders = map[string]string{}, map[string]string{}
-	}
-	folded := fold(p)
-	if other, ok := s.files[folded]; ok {
+	folded := s.fold.path(p)
+	key, other, ok := s.file(folded)
+	if ok {
 		if other == p {
 			return errorf(ErrInsecurePath, p, "name occurs twice")
 		}
 		return errorf(ErrInsecurePath, p, "name differs from %s only in case or normalisation", quotePath(other))
 	}
-	if below, ok := s.folders[folded]; ok {
+	if _, below, ok := s.folderOf(p, folded); ok {
 		return errorf(ErrInsecurePath, p, "is a file and also the folder of %s", quotePath(below))
 	}
 	if err := s.addFolders(p, folded); err != nil {
 		return err
 	}
-	s.files[folded] = p
+	s.files[key] = p
 	return nil
+}
+
+// begin checks what a path says by itself, and counts its bytes.
+func (s *Paths) begin(p string) error {
+	if err := CheckPath(p); err != nil {
+		return err
+	}
+	if s.bytes += len(p); s.bytes > MaxNamesBytes {
+		return errorf(ErrLimit, "", "the names of the members have more than %d bytes together", MaxNamesBytes)
+	}
+	if s.files == nil {
+		s.files, s.folders, s.seed = map[uint64]string{}, map[uint64]string{}, maphash.MakeSeed()
+	}
+	return nil
+}
+
+// file returns the file whose path folds to folded, and its key; where there is
+// none, the key that it would have. Paths that only share a hash have keys next
+// to each other.
+func (s *Paths) file(folded string) (key uint64, p string, ok bool) {
+	for key = maphash.String(s.seed, folded); ; key++ {
+		if p, ok = s.files[key]; !ok || s.fold.path(p) == folded {
+			return key, p, ok
+		}
+	}
+}
+
+// folderOf is file for a folder: it returns the first path below it. dir is the
+// folder as it is written, which saves the folding of its like.
+func (s *Paths) folderOf(dir, folded string) (key uint64, first string, ok bool) {
+	for key = maphash.String(s.seed, folded); ; key++ {
+		first, ok = s.folders[key]
+		if !ok || isBelow(first, dir) || isBelow(s.fold.path(first), folded) {
+			return key, first, ok
+		}
+	}
+}
+
+// isBelow reports whether a path lies in a folder, or one in it.
+func isBelow(p, dir string) bool {
+	return len(p) > len(dir) && p[len(dir)] == '/' && p[:len(dir)] == dir
 }
 
 // addFolders adds the folders that p lies in: all, or with an error none.
 func (s *Paths) addFolders(p, folded string) error {
-	fresh := 0 // how many, innermost first, are not there yet
-	dir, key := path.Dir(p), path.Dir(folded)
-	for ; dir != "."; dir, key = path.Dir(dir), path.Dir(key) {
-		if file, ok := s.files[key]; ok {
+	var fresh []uint64 // the keys of those that are not there yet, innermost first
+	for dir, fold := parent(p), parent(folded); dir != ""; dir, fold = parent(dir), parent(fold) {
+		if _, file, ok := s.file(fold); ok {
 			return errorf(ErrInsecurePath, p, "lies below %s, which is a file", quotePath(file))
 		}
-		first, seen := s.folders[key]
-		if seen && strings.HasPrefix(first, dir+"/") {
+		key, first, seen := s.folderOf(dir, fold)
+		if seen && isBelow(first, dir) {
 			break // and so are the folders around it
 		}
 		if seen {
 			return errorf(ErrInsecurePath, p, "its folder differs from that of %s only in case or normalisation", quotePath(first))
 		}
-		fresh++
+		fresh = append(fresh, key)
 	}
-	if len(s.folders)+fresh > MaxFolders {
+	if len(s.folders)+len(fresh) > MaxFolders {
 		return errorf(ErrLimit, p, "members lie in more than %d folders", MaxFolders)
 	}
-	key = folded
-	for range fresh {
-		key = path.Dir(key)
+	for _, key := range fresh {
 		s.folders[key] = p
 	}
 	return nil
 }
 
+// parent returns the folder that a clean path lies in, "" for the root.
+func parent(p string) string {
+	return p[:max(0, strings.LastIndexByte(p, '/'))]
+}
+
 // addFolder adds a folder that may be empty, as foreign zips list them. Unlike
 // a file's, its name may come twice.
 func (s *Paths) addFolder(p string) error {
-	if err := CheckPath(p); err != nil {
+	if err := s.begin(p); err != nil {
 		return err
 	}
-	if s.files == nil {
-		s.files, s.folders = map[string]string{}, map[string]string{}
-	}
-	return s.addFolders(p+"/", fold(p)+"/")
-}
-
-// fold maps names that some file system takes for one to one string. Only
-// paths beyond ASCII pay for normalisation and full case folding.
-func fold(p string) string {
-	for i := range len(p) {
-		if p[i] >= utf8.RuneSelf {
-			return norm.NFC.String(cases.Fold().String(norm.NFD.String(p)))
-		}
-	}
-	return strings.ToLower(p)
+	return s.addFolders(p+"/", s.fold.path(p)+"/")
 }

@@ -89,11 +89,25 @@ func TestPathsAfterAnError(t *testing.T) {
 	}
 }
 
+// TestPathsCountsBytes: a set of paths does not take more memory than promised.
+func TestPathsCountsBytes(t *testing.T) {
+	var paths carton.Paths
+	long := strings.Repeat(strings.Repeat("a", 200)+"/", 4)
+	for i := 0; ; i++ {
+		err := paths.Add(fmt.Sprintf("%s%06d", long, i))
+		if err == nil && i < carton.MaxNamesBytes/(len(long)+6) {
+			continue
+		}
+		checkError(t, err, carton.ErrLimit, "more than 16777216 bytes")
+		return
+	}
+}
+
 // Deep paths with one folder in common cost what they are long, not more.
 // TestPathsKeepsAFolderOnce: the folders around a path are remembered once, and
 // not for every path below them.
 func TestPathsKeepsAFolderOnce(t *testing.T) {
-	const members = 50_000
+	const members = 15_000
 	var paths carton.Paths
 	deep := strings.Repeat("a/", 500)
 	var before, after runtime.MemStats

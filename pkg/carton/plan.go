@@ -58,8 +58,7 @@ import (
 // Methods may be called from many goroutines at once.
 type Plan struct {
 	members   []planned // as they lie in the zip
-	byPath    map[string]int
-	directory int64 // offset of the central directory
+	directory int64     // offset of the central directory
 	size      int64
 
 	mu sync.Mutex // guards the members' CRCs
@@ -104,7 +103,7 @@ func NewPlan(members []Member) (*Plan, error) {
 	if len(members) > MaxMembers+2 { // MANIFEST and LINKS
 		return nil, errorf(ErrLimit, "", "has %d members, want at most %d", len(members), MaxMembers)
 	}
-	p := &Plan{members: make([]planned, 0, len(members)), byPath: make(map[string]int, len(members))}
+	p := &Plan{members: make([]planned, 0, len(members))}
 	var paths Paths
 	for _, m := range members {
 		if err := paths.Add(m.Path); err != nil {
@@ -172,7 +171,6 @@ func (p *Plan) layOut() error {
 		m.layOutHeader()
 		off += m.header + m.data
 		directory += int64(zipEntryLen + len(m.Path) + m.extra64Len())
-		p.byPath[m.Path] = i
 	}
 	p.directory = off
 	p.size = off + directory + zipEndLen
@@ -212,11 +210,16 @@ func (p *Plan) Size() int64 { return p.size }
 // Member returns the i-th member as it lies in the zip, from 0.
 func (p *Plan) Member(i int) Member { return p.members[i].Member }
 
+// find returns the index of a member.
+func (p *Plan) find(path string) (int, bool) {
+	return slices.BinarySearchFunc(p.members, path, func(m planned, path string) int { return comparePlanned(m.Path, path) })
+}
+
 // Extent returns where the data of a member lies in the zip: its offset and
 // length in bytes. ok is false where the plan has no such member. A symlink's
 // data is its target.
 func (p *Plan) Extent(path string) (off, n int64, ok bool) {
-	i, ok := p.byPath[path]
+	i, ok := p.find(path)
 	if !ok {
 		return 0, 0, false
 	}
@@ -268,7 +271,7 @@ func (p *Plan) Segment(off int64) (s Segment, ok bool) {
 // plan does not have is ErrFormat, another CRC than it was told before
 // ErrChecksum. Symlinks need none: the plan knows their data.
 func (p *Plan) SetCRC(path string, crc uint32) error {
-	i, ok := p.byPath[path]
+	i, ok := p.find(path)
 	if !ok {
 		return errorf(ErrFormat, path, "is not in the plan of the zip")
 	}

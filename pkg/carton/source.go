@@ -66,20 +66,20 @@ type Member struct {
 	// Size is the content's size in bytes, of a symlink its final target's;
 	// -1 where it is not known yet.
 	Size int64
+	// Bundle is non-zero for members that lie in one stream (a tar layer):
+	// members of one bundle are read fastest one after another, in the order of
+	// Members. It numbers the stream, and means nothing else.
+	Bundle int
 	// Place says where the bytes are.
 	Place Place
 	// Ranged says that reading a range of the content costs that range and little
 	// more: the bytes lie somewhere as they are. Of other members a range costs
 	// whatever lies before it as well.
 	Ranged bool
-	// Bundle is non-zero for members that lie in one stream (a tar layer):
-	// members of one bundle are read fastest one after another, in the order of
-	// Members. It numbers the stream, and means nothing else.
-	Bundle int
 }
 
 // Place says where a member's bytes are.
-type Place int
+type Place uint8
 
 // The places a member can be in.
 const (

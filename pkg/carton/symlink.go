@@ -44,10 +44,14 @@ func resolveSymlinks(members []Member) error {
 // cleanTargets gives every symlink the shortest relative path to where it
 // points, which must be inside model/.
 func cleanTargets(members []Member) error {
+	bytes := 0
 	for i := range members {
 		m := &members[i]
 		if m.Target == "" {
 			continue
+		}
+		if bytes += len(m.Target); bytes > MaxNamesBytes {
+			return errTargets()
 		}
 		if !strings.HasPrefix(m.Path, modelFolder) {
 			return errorf(ErrInsecurePath, m.Path, "is a symlink outside of model/")
@@ -59,6 +63,11 @@ func cleanTargets(members []Member) error {
 		m.Target = relativeTo(path.Dir(m.Path), to)
 	}
 	return nil
+}
+
+// errTargets is the error for symlinks that keep more than their share of memory.
+func errTargets() error {
+	return errorf(ErrLimit, "", "the targets of symlinks have more than %d bytes together", MaxNamesBytes)
 }
 
 // symlinkTarget returns the path that a symlink at link points to.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"maps"
 	"slices"
 )
 
@@ -28,14 +27,31 @@ func (z *Reader) readLists() error {
 			return err
 		}
 	}
-	z.members, err = matchMembers(z.manifest, z.links, held{what: "zip", len: len(z.index), get: z.held, all: maps.Keys(z.index)})
-	return err
+	z.members, err = matchMembers(z.manifest, z.links, held{what: "zip", len: len(z.files), get: z.held, all: z.names})
+	if err != nil {
+		return err
+	}
+	for _, m := range z.members { // names are kept once, in MANIFEST's text
+		if e := z.file(m.Path); e != nil {
+			e.name = m.Path
+		}
+	}
+	return nil
+}
+
+// names gives the names of all files.
+func (z *Reader) names(yield func(name string) bool) {
+	for _, e := range z.files {
+		if !yield(e.name) {
+			return
+		}
+	}
 }
 
 // held returns what the zip says of a member.
 func (z *Reader) held(path string) (Member, bool) {
-	e, ok := z.index[path]
-	if !ok {
+	e := z.file(path)
+	if e == nil {
 		return Member{}, false
 	}
 	m := Member{Size: e.size, Place: PlaceStored, Ranged: true}
@@ -51,7 +67,7 @@ func (z *Reader) held(path string) (Member, bool) {
 // readOwn reads MANIFEST or LINKS: nothing but a CRC vouches for them. It
 // returns nil where there is none.
 func (z *Reader) readOwn(name string, limit int64) ([]byte, error) {
-	e := z.index[name]
+	e := z.file(name)
 	switch {
 	case e == nil:
 		return nil, nil
@@ -86,9 +102,9 @@ func (z *Reader) readSmall(e *zipEntry) ([]byte, error) {
 // Findings implements [Source]: what only the zip can tell.
 func (z *Reader) Findings() []Finding {
 	var found []Finding
-	for _, name := range sortedKeys(z.index) {
-		if z.index[name].unmarked() {
-			found = append(found, Finding{Path: name, Err: errorf(ErrFormat, name,
+	for _, e := range z.files {
+		if e.unmarked() {
+			found = append(found, Finding{Path: e.name, Err: errorf(ErrFormat, e.name,
 				"name is not ASCII, and the zip does not mark it as UTF-8: other readers see another name")})
 		}
 	}
@@ -111,6 +127,7 @@ func (z *Reader) resolve(ctx context.Context) error {
 		return nil
 	}
 	members := slices.Clone(z.members)
+	left := int64(MaxNamesBytes) // for all targets
 	for i := range members {
 		m := &members[i]
 		if m.Target == "" {
@@ -119,9 +136,12 @@ func (z *Reader) resolve(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		e := z.index[m.Path]
+		e := z.file(m.Path)
 		if e.size > MaxPathBytes {
 			return errorf(ErrInsecurePath, m.Path, "symlink's target is %d bytes long, want at most %d", e.size, MaxPathBytes)
+		}
+		if left -= e.size; left < 0 {
+			return errTargets()
 		}
 		target, err := z.readSmall(e)
 		if err != nil {

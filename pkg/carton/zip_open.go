@@ -1,7 +1,6 @@
 package carton
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -10,7 +9,7 @@ import (
 // Open implements [Source].
 func (z *Reader) Open(ctx context.Context, path string) (io.ReadCloser, error) {
 	if path == ManifestName {
-		return io.NopCloser(bytes.NewReader(z.manifest.Bytes())), nil
+		return io.NopCloser(z.manifest.NewReader()), nil
 	}
 	e, hash, err := z.lookup(ctx, path)
 	if err != nil {
@@ -28,7 +27,7 @@ func (z *Reader) Open(ctx context.Context, path string) (io.ReadCloser, error) {
 // start, must have the CRC-32 that the zip says.
 func (z *Reader) OpenRange(ctx context.Context, path string, off, n int64) (io.ReadCloser, error) {
 	if path == ManifestName {
-		return rangeOf(bytes.NewReader(z.manifest.Bytes()), nil, path, off, n)
+		return rangeOf(z.manifest.NewReader(), nil, path, off, n)
 	}
 	e, _, err := z.lookup(ctx, path)
 	if err != nil {
@@ -66,7 +65,7 @@ func (z *Reader) lookup(ctx context.Context, path string) (*zipEntry, string, er
 	if m.Place == PlaceLinked {
 		return nil, "", errLinked(path)
 	}
-	e := z.index[m.Path]
+	e := z.file(m.Path)
 	return e, m.Hash, z.locate(e)
 }
 
@@ -139,7 +138,7 @@ func (z *Reader) CheckFraming(context.Context, string) error { return nil }
 
 // CRC implements [Source].
 func (z *Reader) CRC(path string) (uint32, bool) {
-	e := z.index[path]
+	e := z.file(path)
 	if e == nil || e.link || e.crc == 0 {
 		return 0, false
 	}

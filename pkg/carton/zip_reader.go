@@ -3,6 +3,8 @@ package carton
 import (
 	"context"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -12,7 +14,7 @@ type Reader struct {
 	closer   io.Closer // nil where the caller owns r
 	manifest *Manifest
 	links    *Links
-	index    map[string]*zipEntry
+	files    []*zipEntry // by name, without folders
 
 	mu       sync.Mutex // guards what follows
 	members  []Member   // sorted; symlinks as they are found until resolved
@@ -74,18 +76,28 @@ func newReader(r io.ReaderAt, size int64) (*Reader, []*zipEntry, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	z := &Reader{r: tail, index: make(map[string]*zipEntry, len(entries))}
+	z := &Reader{r: tail, files: make([]*zipEntry, 0, len(entries))}
 	for _, e := range entries {
 		if !e.folder {
-			z.index[e.name] = e
+			z.files = append(z.files, e)
 			z.linked = z.linked || e.link
 		}
 	}
+	slices.SortFunc(z.files, func(a, b *zipEntry) int { return strings.Compare(a.name, b.name) })
 	if err := z.readLists(); err != nil {
 		return nil, nil, err
 	}
 	z.r = r
 	return z, entries, nil
+}
+
+// file returns the entry of that name, nil for none.
+func (z *Reader) file(name string) *zipEntry {
+	i, ok := slices.BinarySearchFunc(z.files, name, func(e *zipEntry, name string) int { return strings.Compare(e.name, name) })
+	if !ok {
+		return nil
+	}
+	return z.files[i]
 }
 
 // Manifest implements [Source].

@@ -34,7 +34,7 @@ func newBundle(src carton.Source, l *planned) (*bundle, error) {
 	fmt.Fprintf(h, "%s\n", l.format)
 	if l.manifest {
 		m := src.Manifest()
-		entries = append(entries, layout.TarEntry{Path: carton.ManifestName, Size: int64(len(m.Bytes()))})
+		entries = append(entries, layout.TarEntry{Path: carton.ManifestName, Size: m.Len()})
 		fmt.Fprintf(h, "%q %s\n", carton.ManifestName, m.ModelHash())
 	}
 	for _, m := range l.members {

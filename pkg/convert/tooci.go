@@ -79,7 +79,7 @@ func plannedLayers(src carton.Source, plan []planned, opts Options) ([]PlannedLa
 		l := &plan[i]
 		out := PlannedLayer{Name: l.name, MediaType: families[opts.MediaTypes].of(l.category, l.format)}
 		if l.manifest {
-			out.Paths, out.Size = []string{carton.ManifestName}, int64(len(src.Manifest().Bytes()))
+			out.Paths, out.Size = []string{carton.ManifestName}, src.Manifest().Len()
 		}
 		if l.extra != nil {
 			out.Paths, out.Size, out.Extra = []string{l.name}, l.extra.size, true
@@ -163,7 +163,7 @@ func rawLayer(src carton.Source, l *planned, metadata string, layer *layout.Laye
 	case l.manifest:
 		m := src.Manifest()
 		layer.Digest = digest.NewDigestFromEncoded(digest.SHA256, m.ModelHash())
-		layer.Size, layer.Open = int64(len(m.Bytes())), bytesOpener(m.Bytes())
+		layer.Size, layer.Open = m.Len(), bytesOpener(m.Bytes())
 	default:
 		m := l.members[0]
 		layer.Digest = digest.NewDigestFromEncoded(digest.SHA256, m.Hash)
@@ -206,7 +206,7 @@ func memberLists(m *carton.Manifest, plan []planned) []string {
 		}
 		items := make([]sizedLine, 0, len(l.members)+1)
 		if l.manifest { // only carton.toml can follow, and it does
-			items = append(items, sizedLine{line: manifestLine, size: int64(len(m.Bytes()))})
+			items = append(items, sizedLine{line: manifestLine, size: m.Len()})
 		}
 		for _, member := range l.members {
 			e, _ := m.Lookup(member.Path)

@@ -1,10 +1,11 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
@@ -65,11 +66,11 @@ func Diff(ctx context.Context, a, b carton.Source, opts Options) (*Difference, e
 	if d.Same {
 		return d, nil
 	}
-	inA, err := membersByPath(ctx, a)
+	inA, err := a.Members(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("first carton: %w", err)
 	}
-	inB, err := membersByPath(ctx, b)
+	inB, err := b.Members(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("second carton: %w", err)
 	}
@@ -80,52 +81,104 @@ func Diff(ctx context.Context, a, b carton.Source, opts Options) (*Difference, e
 	return d, d.compareContents(ctx, a, b, opts)
 }
 
-func membersByPath(ctx context.Context, src carton.Source) (map[string]carton.Member, error) {
-	members, err := src.Members(ctx)
-	if err != nil {
-		return nil, err
-	}
-	byPath := make(map[string]carton.Member, len(members))
-	for _, m := range members {
-		byPath[m.Path] = m
-	}
-	return byPath, nil
-}
-
-// compareMembers sorts out what is in one carton and what is in both.
-func (d *Difference) compareMembers(a, b map[string]carton.Member) {
-	for _, path := range slices.Sorted(maps.Keys(a)) {
-		old := a[path]
-		m, ok := b[path]
+// compareMembers sorts out what is in one carton and what is in both. Members
+// are in bytewise order of paths.
+func (d *Difference) compareMembers(a, b []carton.Member) {
+	var added, removed int
+	eachPath(a, b, func(old, m *carton.Member) {
 		switch {
-		case !ok:
-			d.Removed = append(d.Removed, old)
-		case m.Hash != old.Hash || m.Target != old.Target:
-			d.Changed = append(d.Changed, Change{A: old, B: m})
+		case m == nil:
+			removed++
+		case old == nil:
+			added++
 		}
-	}
-	for _, path := range slices.Sorted(maps.Keys(b)) {
-		if _, ok := a[path]; !ok {
-			d.Added = append(d.Added, b[path])
+	})
+	d.Added, d.Removed = make([]carton.Member, 0, added), make([]carton.Member, 0, removed)
+	eachPath(a, b, func(old, m *carton.Member) {
+		switch {
+		case m == nil:
+			d.Removed = append(d.Removed, *old)
+		case old == nil:
+			d.Added = append(d.Added, *m)
+		case old.Hash != m.Hash || old.Target != m.Target:
+			d.Changed = append(d.Changed, Change{A: *old, B: *m})
 		}
-	}
-	// The first that was removed goes with the first that was added with the same
-	// content, the second with the second.
-	added := map[string][]int{}
-	for i, m := range d.Added {
-		added[key(m)] = append(added[key(m)], i)
-	}
-	gone, come := map[string]bool{}, map[string]bool{}
-	for _, m := range d.Removed {
-		if to := added[key(m)]; len(to) > 0 {
-			d.Renamed = append(d.Renamed, Rename{From: m.Path, To: d.Added[to[0]].Path})
-			gone[m.Path], come[d.Added[to[0]].Path] = true, true
-			added[key(m)] = to[1:]
-		}
-	}
-	d.Removed = slices.DeleteFunc(d.Removed, func(m carton.Member) bool { return gone[m.Path] })
-	d.Added = slices.DeleteFunc(d.Added, func(m carton.Member) bool { return come[m.Path] })
+	})
+	d.findRenamed()
 }
 
-// key is what a member and its new name have in common.
-func key(m carton.Member) string { return m.Hash + " " + m.Target }
+// eachPath calls visit for every path of a and b in turn, with nil for the one
+// that lacks it.
+func eachPath(a, b []carton.Member, visit func(old, m *carton.Member)) {
+	for len(a) > 0 || len(b) > 0 {
+		switch order := compareHeads(a, b); {
+		case order < 0:
+			visit(&a[0], nil)
+			a = a[1:]
+		case order > 0:
+			visit(nil, &b[0])
+			b = b[1:]
+		default:
+			visit(&a[0], &b[0])
+			a, b = a[1:], b[1:]
+		}
+	}
+}
+
+// compareHeads compares the paths of the first members; nothing comes behind
+// everything.
+func compareHeads(a, b []carton.Member) int {
+	switch {
+	case len(b) == 0:
+		return -1
+	case len(a) == 0:
+		return 1
+	}
+	return strings.Compare(a[0].Path, b[0].Path)
+}
+
+// findRenamed makes renames of what was removed and added with one content: the
+// first that was removed goes with the first that was added, the second with the
+// second.
+func (d *Difference) findRenamed() {
+	added := byContent(d.Added)
+	var pairs [][2]int32 // of Removed and Added
+	for _, i := range byContent(d.Removed) {
+		for len(added) > 0 && compareContents(&d.Added[added[0]], &d.Removed[i]) < 0 {
+			added = added[1:]
+		}
+		if len(added) > 0 && compareContents(&d.Added[added[0]], &d.Removed[i]) == 0 {
+			pairs = append(pairs, [2]int32{i, added[0]})
+			added = added[1:]
+		}
+	}
+	if len(pairs) == 0 {
+		return
+	}
+	slices.SortFunc(pairs, func(x, y [2]int32) int { return cmp.Compare(x[0], y[0]) })
+	d.Renamed = make([]Rename, len(pairs))
+	for n, p := range pairs {
+		from, to := &d.Removed[p[0]].Path, &d.Added[p[1]].Path
+		d.Renamed[n] = Rename{From: *from, To: *to}
+		*from, *to = "", ""
+	}
+	isRenamed := func(m carton.Member) bool { return m.Path == "" }
+	d.Removed = slices.DeleteFunc(d.Removed, isRenamed)
+	d.Added = slices.DeleteFunc(d.Added, isRenamed)
+}
+
+// byContent returns the order of members by their contents, those of one content
+// as they are.
+func byContent(members []carton.Member) []int32 {
+	order := make([]int32, len(members))
+	for i := range order {
+		order[i] = int32(i) // #nosec G115 -- at most carton.MaxMembers
+	}
+	slices.SortStableFunc(order, func(i, j int32) int { return compareContents(&members[i], &members[j]) })
+	return order
+}
+
+// compareContents orders members by what one has in common with its new name.
+func compareContents(a, b *carton.Member) int {
+	return cmp.Or(strings.Compare(a.Hash, b.Hash), strings.Compare(a.Target, b.Target))
+}
