@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/pkg/registry"
 	"github.com/opencontainers/go-digest"
 )
@@ -18,8 +19,9 @@ import (
 // that can't be used so.
 var ErrLocation = errors.New("not a location")
 
+// badLocation names what somebody typed without what may be secret.
 func badLocation(s, format string, args ...any) error {
-	return &kinded{fmt.Errorf("%q: %s", s, fmt.Sprintf(format, args...)), ErrLocation}
+	return &kinded{fmt.Errorf("%q: %s", secret.Redact(s), fmt.Sprintf(format, args...)), ErrLocation}
 }
 
 // kinded adds a kind to an error without a word.
@@ -81,6 +83,7 @@ var digestRule = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 // Anything else is an error wrapping [ErrLocation]. Only the last rule looks at
 // the file system, so that a reference means the same in every folder. A
 // leading "~/" is the user's home, also behind "oci:", where shells leave it.
+// Errors show neither user info nor a query.
 func ParseLocation(s string) (Location, error) {
 	if loc, ok, err := parseScheme(s); ok {
 		return loc, err
@@ -92,9 +95,9 @@ func ParseLocation(s string) (Location, error) {
 		return Location{}, err
 	}
 	if scheme, _, _ := strings.Cut(s, ":"); len(s) > len(scheme) && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http")) {
-		return Location{}, badLocation(redactURL(s), "want https://host/path")
+		return Location{}, badLocation(s, "want https://host/path")
 	}
-	if s != "" && (strings.ContainsRune("./~", rune(s[0])) || strings.HasSuffix(s, ".carton")) {
+	if s != "" && (strings.ContainsRune("./~", rune(s[0])) || strings.HasSuffix(s, cartonExt) && secret.Redact(s) == s) {
 		return Location{Kind: KindPath, Path: expandHome(s)}, nil
 	}
 	if host, _, ok := strings.Cut(s, "/"); ok && (host == "localhost" || strings.ContainsAny(host, ".:")) {
@@ -106,7 +109,7 @@ func ParseLocation(s string) (Location, error) {
 		}
 	}
 	err := badLocation(s, "names no registry and no file or folder that exists")
-	return Location{}, hint.With(err, "write ./%s for a path, host/%[1]s for a registry, oci:DIR:TAG for an image layout", cleaned(s))
+	return Location{}, hint.With(err, "write ./%s for a path, host/%[1]s for a registry, oci:DIR:TAG for an image layout", cleaned(secret.Redact(s)))
 }
 
 // String writes the location so that ParseLocation reads it again.
@@ -141,7 +144,7 @@ func (l Location) String() string {
 // of a URL. Errors and logs show this.
 func (l Location) Redacted() string {
 	if l.Kind == KindURL {
-		return redactURL(l.URL)
+		return secret.Redact(l.URL)
 	}
 	return l.String()
 }
@@ -186,7 +189,7 @@ func ParseTarget(s string) (Location, []string, error) {
 		err := badLocation(loc.Redacted(), "got a carton, want a place in a registry or an image layout")
 		return Location{}, nil, hint.With(err, "write host/repository:TAG, without https://, or oci:DIR:TAG")
 	case loc.Reference() == "":
-		return Location{}, nil, badLocation(s, "got no tag, want %s:TAG", s)
+		return Location{}, nil, badLocation(s, "got no tag, want %s:TAG", secret.Redact(s))
 	case loc.Tag == "" && len(more) > 0:
 		return Location{}, nil, badLocation(s, "got tags behind a digest, want %s:TAG", loc.pinned(""))
 	}
@@ -217,8 +220,9 @@ func parseLayout(s, rest string) (Location, error) {
 func parseURL(s string) (Location, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Opaque != "" {
-		return Location{}, badLocation(redactURL(s), "want https://host/path")
+		return Location{}, badLocation(s, "want https://host/path")
 	}
+	secret.AddQuery(u)
 	return Location{Kind: KindURL, URL: s}, nil
 }
 
@@ -241,23 +245,6 @@ func expandHome(path string) string {
 		}
 	}
 	return path
-}
-
-// redactURL cuts the user info and the query off a URL, also off one that does
-// not parse.
-func redactURL(s string) string {
-	scheme, rest, ok := strings.Cut(s, "://")
-	if !ok {
-		scheme, rest, _ = strings.Cut(s, ":")
-	}
-	rest, _, _ = strings.Cut(rest, "#")
-	rest, _, _ = strings.Cut(rest, "?")
-	host, path, hasPath := strings.Cut(rest, "/")
-	host = host[strings.LastIndexByte(host, '@')+1:]
-	if hasPath {
-		path = "/" + path
-	}
-	return scheme + "://" + host + path
 }
 
 func cleaned(s string) string {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/pkg/registry"
 )
 
@@ -33,10 +34,10 @@ func parseScheme(s string) (loc Location, ok bool, err error) {
 	case "https":
 		loc, err = parseURL(scheme + "://" + rest)
 	case "http":
-		err = hint.With(badLocation(redactURL(s), "got http, want https"),
+		err = hint.With(badLocation(s, "got http, want https"),
 			"a registry without TLS is written host/repository:tag and reached with --plain-http")
 	default:
-		err = otherScheme(scheme+"://", redactURL(s), rest)
+		err = otherScheme(scheme+"://", s, rest)
 	}
 	return loc, true, err
 }
@@ -47,24 +48,22 @@ func parseOCI(s, rest string) (Location, error) {
 	host, _, _ := strings.Cut(rest, "/")
 	switch {
 	case host == "":
-		err := badLocation(redactURL(s), "got no host, want oci://host/repository:TAG")
+		err := badLocation(s, "got no host, want oci://host/repository:TAG")
 		return Location{}, hint.With(err, "an image layout in a folder is written with one colon and no slashes of its own: oci:/DIR:TAG")
-	case strings.Contains(host, "@"):
-		err := badLocation(redactURL(s), "got a user name or password, want oci://host/repository:TAG")
+	case secret.Redact(s) != s:
+		err := badLocation(s, "got a user name, a password or a query, want oci://host/repository:TAG")
 		return Location{}, hint.With(err, "carton-oci login HOST keeps them")
 	}
 	return parseRegistry(rest)
 }
 
-// otherScheme is the error for a place that other programs can name. shown is
-// what was typed, without secrets.
-func otherScheme(scheme, shown, rest string) error {
-	err := badLocation(shown, "names a place with %s, which carton-oci does not read", scheme)
+// otherScheme is the error for a place that other programs can name.
+func otherScheme(scheme, typed, rest string) error {
+	err := badLocation(typed, "names a place with %s, which carton-oci does not read", scheme)
 	switch strings.TrimSuffix(scheme, "//") {
 	case "docker:", "oras:", "registry:", "modelpack:":
-		host, _, _ := strings.Cut(rest, "/")
 		ref, bad := registry.ParseReference(rest)
-		if bad != nil || strings.Contains(host, "@") {
+		if bad != nil {
 			return hint.With(err, "write host/repository:TAG for a registry, without %s", scheme)
 		}
 		return hint.With(err, "write %s", ref)

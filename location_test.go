@@ -2,6 +2,7 @@ package cartonoci
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -184,7 +185,7 @@ func TestTarget(t *testing.T) {
 
 func TestRedacted(t *testing.T) {
 	for s, want := range map[string]string{
-		"https://user:pass@h:1/a/m.carton?sig=secret#x": "https://h:1/a/m.carton",
+		"https://user:pass@h:1/a/m.carton?sig=secret#x": "https://…@h:1/a/m.carton?…",
 		"https://h/m.carton":                            "https://h/m.carton",
 	} {
 		loc, err := ParseLocation(s)
@@ -195,11 +196,20 @@ func TestRedacted(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	for _, s := range []string{"https://user:pass@h%zz/?sig=secret", "http://user:pass@h/m?sig=secret", "https:user:pass@h?secret"} {
+	for _, s := range []string{
+		"https://user:hunter2@h%zz/?sig=secret", "http://user:hunter2@h/m?sig=secret", "https:user:hunter2@h?secret", "HTTP://user:hunter2@h/m",
+		"oci://user:hunter2@h/m:1", "docker://user:hunter2@h/m:1", "ftp://user:hunter2@h/m:1", "https:/user:hunter2@h/m", "user:hunter2@h.io/m:1",
+		"user:hunter2@h.io", "user:hunter2@h.io/m.x?secret", "h.io/m:1?secret", "https://user:pa/hunter2@h/m", "docker://hunter2@h.io/m:1", "h.io/u:hunter2@m:1",
+	} {
 		_, err := ParseLocation(s)
-		if err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "pass") {
-			t.Errorf("%s: got %v, want an error without secrets", s, err)
+		shown := fmt.Sprint(err, hint.Of(err))
+		if !errors.Is(err, ErrLocation) || strings.Contains(shown, "secret") || strings.Contains(shown, "hunter2") {
+			t.Errorf("%s: got %s, want an error without secrets", s, shown)
 		}
+	}
+	loc, err := ParseLocation("HTTPS://user:pass@h.io/m")
+	if err != nil || loc.Redacted() != "https://…@h.io/m" {
+		t.Errorf("got %v, %v", loc, err)
 	}
 }
 

@@ -74,7 +74,8 @@ type PullOptions struct {
 	// Thin leaves out what LINKS can name: the raw layers under model/.
 	Thin bool
 	// LinkBase, with Thin, writes LinkBase/HASH into LINKS instead of the
-	// registry's own address of the blob.
+	// registry's own address of the blob. It may hold neither user info nor a query:
+	// LINKS is for everybody.
 	LinkBase string
 	// ModelHash refuses every other model, in lower-case hex.
 	ModelHash string

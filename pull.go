@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/opencontainers/go-digest"
@@ -74,6 +77,9 @@ func (o PullOptions) source(ref string) (Location, error) {
 		return Location{}, errors.New("got a choice of members, and no folder to unpack them to")
 	case !o.Thin && o.LinkBase != "":
 		return Location{}, errors.New("got a base for links, and no thin carton to write")
+	}
+	if err := checkLinkBase(o.LinkBase); err != nil {
+		return Location{}, err
 	}
 	if o.Target == nil {
 		return ParseLocation(ref)
@@ -163,6 +169,26 @@ func writeCarton(ctx context.Context, src *opened, opts PullOptions, result *Pul
 		}
 	}
 	return carton.Assemble(ctx, opts.Output, src.Source, o)
+}
+
+// checkLinkBase refuses a base for links that holds a secret, which would be in
+// every copy of the carton, or that HASH can't be put behind.
+func checkLinkBase(base string) error {
+	if base == "" {
+		return nil
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return badLocation(base, "links need a base like https://host/path")
+	}
+	if what := secret.Of(u); what != "" {
+		err := badLocation(base, "the base for links has %s: LINKS is for everybody", what)
+		return hint.With(err, "name a server that needs no password")
+	}
+	if strings.ContainsAny(base, "?#") {
+		return badLocation(base, "links end in a hash, and their base can't have a query or a fragment")
+	}
+	return nil
 }
 
 // thinLinks says where the members that a thin carton leaves out are.

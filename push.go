@@ -219,7 +219,7 @@ func (p *push) blame(err error) error {
 	}
 	blamed := fmt.Errorf("push %s: %w", p.name, member)
 	for _, h := range hint.Of(err) {
-		blamed = hint.With(blamed, "%s", h)
+		blamed = hint.With(blamed, "%s", hint.Text(h))
 	}
 	return blamed
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/registry"
 )
@@ -27,7 +28,7 @@ func (c *client) openURL(ctx context.Context, address string) (carton.Source, er
 	get := func(ctx context.Context) (*http.Request, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", redactURL(address), errors.Unwrap(err))
+			return nil, fmt.Errorf("%s: %w", secret.Redact(address), errors.Unwrap(err))
 		}
 		return req, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/urfave/cli/v2"
 )
 
@@ -179,7 +180,7 @@ func unknownFlag(cmd *cli.Command, known []cli.Flag, name string) error {
 	for _, f := range known {
 		names = append(names, f.Names()...)
 	}
-	err := usagef(cmd.Name, "unknown flag %s", flagText(name))
+	err := usagef(cmd.Name, "unknown flag %s", flagText(secret.Redact(name)))
 	if like := nearest(name, names); like != "" {
 		err = withHint(err, "did you mean %s?", flagText(like))
 	}
@@ -191,7 +192,7 @@ func unknownCommand(app *cli.App, name string) error {
 	for _, c := range app.Commands {
 		names = append(names, c.Names()...)
 	}
-	err := usagef("", "unknown command %s", name)
+	err := usagef("", "unknown command %s", secret.Redact(name))
 	if like := nearest(name, names); like != "" {
 		return withHint(err, "did you mean %s?", like)
 	}

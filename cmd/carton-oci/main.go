@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/secret"
 )
 
 // memoryAim is how much memory, in bytes, the program asks the garbage collector
@@ -40,6 +42,11 @@ func run(args []string) int {
 	ctx, stop := withSignals(context.Background())
 	defer stop()
 
+	for _, word := range args {
+		_, value, _ := strings.Cut(word, "=")
+		secret.AddTyped(word)
+		secret.AddTyped(value)
+	}
 	out := &printer{out: os.Stdout, err: os.Stderr}
 	app := newApp(out)
 	words, err := normalize(app, args)
@@ -69,7 +76,7 @@ var errInterrupted = errors.New("interrupted")
 func interrupted(err error) error {
 	said := errInterrupted
 	for _, h := range hint.Of(err) {
-		said = hint.With(said, "%s", h)
+		said = hint.With(said, "%s", hint.Text(h))
 	}
 	return said
 }

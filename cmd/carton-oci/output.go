@@ -10,9 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/secret"
 )
 
 // All printing happens in this file, in progress.go and in trace.go, by these
@@ -28,7 +30,9 @@ import (
 //     followed by "hint:" lines that say what can be done.
 //   - No colours, no cursor movement except by the progress bar on a terminal.
 //   - What came from outside (names, a registry's words) is shown with
-//     unprintable characters escaped, so that it can't forge a line.
+//     unprintable characters escaped, so that it can't forge a line: \uXXXX in JSON.
+//   - A password or token that was sent anywhere is not shown, whoever repeats it
+//     (internal/secret); a member's bytes are, as they are.
 //   - Sizes for people are in powers of 1000 with two significant digits or
 //     more; JSON has bytes.
 //   - A result that can't be written is an error.
@@ -43,7 +47,7 @@ type printer struct {
 
 // linef prints one line of the result.
 func (p *printer) linef(format string, args ...any) {
-	p.write(oneLine(fmt.Sprintf(format, args...)) + "\n")
+	p.write(oneLine(secret.StrikeResult(fmt.Sprintf(format, args...))) + "\n")
 }
 
 // object prints the result as JSON: a struct's fields one by one, and of its
@@ -93,7 +97,25 @@ func (p *printer) encoded(v any, prefix string) string {
 	if err := enc.Encode(v); err != nil {
 		p.failed = cmp.Or(p.failed, err)
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return strings.TrimSuffix(escapeJSON(secret.StrikeResult(b.String())), "\n")
+}
+
+// escapeJSON escapes in JSON what a terminal would not show but do. Outside of
+// strings there is nothing of it.
+func escapeJSON(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 // table prints rows of equally many cells, aligned. The first row is the head.
@@ -103,7 +125,7 @@ func (p *printer) table(rows [][]string) {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
-			row[i] = oneLine(cell)
+			row[i] = oneLine(secret.StrikeResult(cell))
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
@@ -152,36 +174,40 @@ func (p *printer) write(text string) {
 // notef tells what is good to know. -q and --format json silence it.
 func (p *printer) notef(format string, args ...any) {
 	if !p.quiet && !p.json {
-		fmt.Fprintln(p.err, oneLine(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(p.err, remark(fmt.Sprintf(format, args...)))
 	}
 }
 
 // warnf tells what may be wrong although the command goes on.
 func (p *printer) warnf(format string, args ...any) {
-	fmt.Fprintln(p.err, "warning: "+oneLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(p.err, "warning: "+remark(fmt.Sprintf(format, args...)))
 }
 
 // faultf tells one of several reasons for which the command does not go on; the
 // error behind them says what it did.
 func (p *printer) faultf(format string, args ...any) {
-	fmt.Fprintln(p.err, "error: "+oneLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(p.err, "error: "+remark(fmt.Sprintf(format, args...)))
 }
 
 // hintf tells what can be done.
 func (p *printer) hintf(format string, args ...any) {
-	fmt.Fprintln(p.err, "hint: "+oneLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(p.err, "hint: "+remark(fmt.Sprintf(format, args...)))
 }
 
 // error prints an error and its hints.
 func (p *printer) error(err error) {
-	fmt.Fprintln(p.err, "carton-oci: "+oneLine(err.Error()))
+	fmt.Fprintln(p.err, "carton-oci: "+remark(err.Error()))
 	for _, h := range hint.Of(err) {
 		p.hintf("%s", h)
 	}
 }
 
-// quoted writes a value that somebody typed.
-func quoted(s string) string { return strconv.Quote(s) }
+// remark makes what is printed beside the result fit for one line, and takes the
+// secrets out of it.
+func remark(text string) string { return oneLine(secret.Strike(text)) }
+
+// quoted writes a value that somebody typed, without what may be secret.
+func quoted(s string) string { return strconv.Quote(secret.Redact(s)) }
 
 // count writes a number of things: "1 member", "2 members".
 func count(n int, thing string) string {

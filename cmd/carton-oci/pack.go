@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pmf"
 	"github.com/carton-oci/carton-oci/pkg/pack"
@@ -198,7 +199,7 @@ func missingFlags(verb string, e *pack.MissingError) error {
 	}
 	err := error(&flagError{fmt.Errorf("%s: the files don't say it: want %s", verb, strings.Join(flags, " and "))})
 	for i := len(hints) - 1; i >= 0; i-- {
-		err = withHint(err, "%s", hints[i])
+		err = withHint(err, "%s", hint.Text(hints[i]))
 	}
 	return err
 }

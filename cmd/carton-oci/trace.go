@@ -3,18 +3,17 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"net/url"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/carton-oci/carton-oci/internal/secret"
 )
 
 // trace is --debug: a line for every request when its answer begins, and the
 // peak of memory at the end. It shows neither headers nor bodies, and of a URL
-// neither user info nor the values of a query: any of them may be a secret.
+// neither user info nor the query: any of them may be a secret.
 type trace struct {
 	mu       sync.Mutex
 	w        io.Writer
@@ -36,13 +35,13 @@ func (t *tracer) RoundTrip(req *http.Request) (*http.Response, error) {
 	var answer string
 	switch {
 	case err != nil:
-		answer = err.Error()
+		answer = secret.InText(err.Error())
 	case resp.ContentLength >= 0:
 		answer = fmt.Sprintf("%d (%d bytes)", resp.StatusCode, resp.ContentLength)
 	default:
 		answer = fmt.Sprint(resp.StatusCode)
 	}
-	what := req.Method + " " + shownURL(req.URL)
+	what := req.Method + " " + secret.URL(req.URL)
 	if r := req.Header.Get("Range"); r != "" {
 		what += " " + r
 	}
@@ -69,16 +68,5 @@ func (t *trace) end() {
 func (t *trace) linef(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	fmt.Fprintln(t.w, "debug: "+oneLine(fmt.Sprintf(format, args...)))
-}
-
-// shownURL returns u without user info, and with the names but not the values
-// of its query.
-func shownURL(u *url.URL) string {
-	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
-	text := shown.String()
-	for i, name := range slices.Sorted(maps.Keys(u.Query())) {
-		text += string("?&"[min(i, 1)]) + name + "=…"
-	}
-	return text
+	fmt.Fprintln(t.w, "debug: "+remark(fmt.Sprintf(format, args...)))
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/carton-oci/carton-oci/internal/secret"
 )
 
 // Line returns "object: message: cause", leaving out what is empty. Where there
@@ -37,8 +39,9 @@ func Causes(kind, cause error) []error {
 }
 
 // Quote returns a name from outside as it is where a terminal shows it so, else
-// quoted.
+// quoted; and without the secrets that somebody may have repeated in it.
 func Quote(name string) string {
+	name = secret.Strike(name)
 	if Printable(name) {
 		return name
 	}

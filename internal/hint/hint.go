@@ -4,6 +4,10 @@
 // do next is a sentence of its own, which the command prints on a line that
 // begins with "hint:"; it never gets into the error's text, so that wrapped
 // errors stay one line.
+//
+// A hint is there to be copied into a shell, and much of what it names was named
+// by strangers: members, hosts, tags. Every argument is therefore quoted for a
+// shell where it needs to be; only [Text], words of our own, is not.
 package hint
 
 import (
@@ -20,12 +24,16 @@ func (h *hinted) Error() string { return h.err.Error() }
 func (h *hinted) Unwrap() error { return h.err }
 
 // With returns err carrying one hint more. The text of err does not change.
-// With of a nil error is nil.
+// Arguments are quoted for a shell. With of a nil error is nil.
 func With(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
-	return &hinted{err: err, text: fmt.Sprintf(format, args...)}
+	words := make([]any, len(args))
+	for i, arg := range args {
+		words[i] = shell(arg)
+	}
+	return &hinted{err: err, text: fmt.Sprintf(format, words...)}
 }
 
 // Of returns the hints that err and the errors it wraps carry, outermost

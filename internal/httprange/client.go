@@ -10,9 +10,11 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/internal/stall"
 )
 
@@ -84,7 +86,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if o.Wrap != nil {
 		c.http.Transport = o.Wrap(c.http.Transport)
 	}
-	c.http.Transport = &stall.Transport{Next: c.http.Transport, Limit: o.Stall}
+	c.http.Transport = secret.Watch(&stall.Transport{Next: c.http.Transport, Limit: o.Stall})
 	return c, nil
 }
 
@@ -199,6 +201,14 @@ func CheckAllow(s string) error {
 	_, err := parseAllowed(s)
 	return err
 }
+
+// hostRE is a host that somebody may be told to allow: a name or an address in
+// its usual form, and in letters that everybody reads as what they are.
+var hostRE = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$`)
+
+// Allowable reports whether s, which a stranger wrote, is plainly a HOST or
+// HOST:PORT, fit to be shown as something to allow.
+func Allowable(s string) bool { return hostRE.MatchString(s) && CheckAllow(s) == nil }
 
 var errAllow = errors.New("want HOST or HOST:PORT")
 

@@ -32,7 +32,7 @@
 // read fails and says so. Other 4xx are not retried.
 //
 // What a server sends in an error is read up to 4 KiB and shown as one printable
-// line. Error texts name URLs without user info and query ([Redact]).
+// line. Error texts name URLs without user info and query (internal/secret).
 //
 // [NewClient] makes the client for URLs that a stranger wrote: https and public
 // addresses only, checked on the address that is connected to, no credentials,

@@ -7,9 +7,10 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/carton-oci/carton-oci/internal/secret"
 )
 
 // The kinds of fault that a transfer can have beside those of the network.
@@ -94,8 +95,9 @@ func newStatusError(resp *http.Response) *StatusError {
 
 // Printable returns the beginning of s as one line of printable characters, so
 // that what a server sends can neither move a terminal's cursor nor forge a
-// line of a log.
+// line of a log, and without the secrets that the server may repeat.
 func Printable(s string) string {
+	s = secret.Strike(s)
 	var b strings.Builder
 	n, space := 0, false
 	for _, r := range s {
@@ -116,26 +118,6 @@ func Printable(s string) string {
 	return b.String()
 }
 
-// Redact returns u as text for people: no user info, no fragment, and "…" for
-// the query, which in a presigned URL is as good as a password.
-func Redact(u *url.URL) string {
-	if u == nil {
-		return ""
-	}
-	text := (&url.URL{Scheme: u.Scheme, Host: u.Host, Opaque: opaque(u), Path: u.Path, RawPath: u.RawPath}).String()
-	if u.RawQuery != "" {
-		text += "?…"
-	}
-	return Printable(text)
-}
-
-func opaque(u *url.URL) string {
-	if u.Opaque == "" {
-		return ""
-	}
-	return "…"
-}
-
 // redacted is an error whose text has lost what people should not see.
 type redacted struct {
 	text string
@@ -145,24 +127,14 @@ type redacted struct {
 func (e *redacted) Error() string { return e.text }
 func (e *redacted) Unwrap() error { return e.err }
 
-// anyURL finds URLs in the text of errors.
-var anyURL = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"<>]*`)
-
 // withoutURL takes the URL that net/http puts before its errors off err's text,
 // and what is private out of every other: net/http and those around it quote
-// redirects, which may be presigned.
+// redirects, which may be presigned, and hosts repeat what they were sent.
 func withoutURL(err error) error {
 	if e, ok := err.(*url.Error); ok { //nolint:errorlint // only the outermost has nothing around it
 		return withoutURL(e.Err)
 	}
-	text := anyURL.ReplaceAllStringFunc(err.Error(), func(s string) string {
-		u, perr := url.Parse(s)
-		if perr != nil {
-			scheme, _, _ := strings.Cut(s, ":")
-			return scheme + "://…"
-		}
-		return Redact(u)
-	})
+	text := secret.Strike(secret.InText(err.Error()))
 	if text == err.Error() {
 		return err
 	}

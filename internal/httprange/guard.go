@@ -3,7 +3,10 @@ package httprange
 import (
 	"fmt"
 	"net/netip"
+	"net/url"
+	"strings"
 	"syscall"
+	"unicode/utf8"
 )
 
 // refused are the parts of the address space that are not the public internet,
@@ -19,6 +22,7 @@ var refused = []struct {
 	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
 	{netip.MustParsePrefix("100.64.0.0/10"), "shared (carrier-grade NAT)"},
 	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
+	{netip.MustParsePrefix("168.63.129.16/32"), "Azure's metadata"}, // though its address is public
 	{netip.MustParsePrefix("169.254.0.0/16"), "link-local"},
 	{netip.MustParsePrefix("172.16.0.0/12"), "private"},
 	{netip.MustParsePrefix("192.0.0.0/24"), "protocol assignments"},
@@ -45,16 +49,31 @@ var (
 	nat64         = netip.MustParsePrefix("64:ff9b::/96")
 )
 
+// local are the addresses that mean another host on every machine: its own, those
+// of one link, and those at which clouds answer a machine with its secrets.
+var local = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),
+	netip.MustParsePrefix("127.0.0.0/8"),
+	netip.MustParsePrefix("169.254.0.0/16"),
+	netip.MustParsePrefix("224.0.0.0/4"),
+	netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("::/128"),
+	netip.MustParsePrefix("::1/128"),
+	netip.MustParsePrefix("fe80::/10"),
+	netip.MustParsePrefix("ff00::/8"),
+	netip.MustParsePrefix("168.63.129.16/32"),   // Azure: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
+	netip.MustParsePrefix("100.100.100.200/32"), // Alibaba Cloud
+	netip.MustParsePrefix("192.0.0.192/32"),     // Oracle Cloud
+	netip.MustParsePrefix("fd00:ec2::254/128"),  // AWS
+	netip.MustParsePrefix("fd20:ce::254/128"),   // Google Cloud
+}
+
 // CheckAddr returns an error wrapping ErrNotAllowed unless a is a public unicast
 // address. An IPv4 address inside an IPv6 one is judged by itself where the
 // network would connect to it: IPv4-mapped, and NAT64 (RFC 6052), through which
 // an IPv6-only network reaches every IPv4 host.
 func CheckAddr(a netip.Addr) error {
-	plain := a.Unmap().WithZone("")
-	if nat64.Contains(plain) {
-		b := plain.As16()
-		plain = netip.AddrFrom4([4]byte(b[12:]))
-	}
+	plain := inner(a)
 	for _, r := range refused {
 		if r.prefix.Contains(plain) {
 			return fmt.Errorf("%w: %s is no public address: %s", ErrNotAllowed, a, r.what)
@@ -66,13 +85,58 @@ func CheckAddr(a netip.Addr) error {
 	return nil
 }
 
+// CheckNotLocal returns an error wrapping ErrNotAllowed for an address that means
+// another host on every machine: loopback, link-local, a cloud's metadata service.
+// Private networks are none.
+func CheckNotLocal(a netip.Addr) error {
+	plain := inner(a)
+	for _, prefix := range local {
+		if prefix.Contains(plain) {
+			return fmt.Errorf("%w: %s is this machine's, or its cloud's, alone", ErrNotAllowed, a)
+		}
+	}
+	return nil
+}
+
+// inner returns the address that the network connects to.
+func inner(a netip.Addr) netip.Addr {
+	plain := a.Unmap().WithZone("")
+	if nat64.Contains(plain) {
+		b := plain.As16()
+		plain = netip.AddrFrom4([4]byte(b[12:]))
+	}
+	return plain
+}
+
+// CheckHost judges the host of a URL that a stranger wrote, before any lookup: by
+// check, where it is a literal address. A name that may become an address later,
+// by IDNA or in a notation that resolvers read, is refused.
+func CheckHost(u *url.URL, check func(netip.Addr) error) error {
+	host := strings.ToLower(u.Hostname())
+	if a, err := netip.ParseAddr(host); err == nil {
+		return check(a)
+	}
+	ascii := strings.IndexFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+	if host == "" || !ascii || endsInNumber(host) {
+		return fmt.Errorf("%w: %s is neither a name nor an address in its usual form", ErrNotAllowed, Printable(host))
+	}
+	return nil
+}
+
 // Control is a net.Dialer's Control that refuses to connect to anything but
 // public addresses. It sees the address after name resolution, and the one that
 // is connected to: a name that resolves anew can't slip through.
-func Control(_, address string, _ syscall.RawConn) error {
+func Control(_, address string, _ syscall.RawConn) error { return control(address, CheckAddr) }
+
+// ControlNotLocal is Control by the rule of [CheckNotLocal].
+func ControlNotLocal(_, address string, _ syscall.RawConn) error {
+	return control(address, CheckNotLocal)
+}
+
+func control(address string, check func(netip.Addr) error) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("%w: address %q", ErrNotAllowed, address)
 	}
-	return CheckAddr(ap.Addr())
+	return check(ap.Addr())
 }

@@ -199,8 +199,8 @@ func linkError(err error) error {
 		return err
 	}
 	var refused *httprange.NotAllowedError
-	if errors.As(err, &refused) {
-		err = hint.With(err, "if you trust that host: --allow-link-host %s", httprange.Printable(refused.Host))
+	if errors.As(err, &refused) && httprange.Allowable(refused.Host) {
+		err = hint.With(err, "if you trust that host: --allow-link-host %s", refused.Host)
 	}
 	return &Error{Kind: ErrLink, Err: err}
 }

@@ -94,7 +94,7 @@ func unfinished(out output, r download.Result, err error) error {
 	case left != nil:
 		return hint.With(err, "%v: remove it by hand", left)
 	case kept:
-		return hint.With(err, "%s", sentence)
+		return hint.With(err, "%s", hint.Text(sentence))
 	}
 	return err
 }

@@ -71,10 +71,10 @@ func (t *Tensor) Readable() error {
 	case t.DType == string(carton.Nested):
 		return hint.With(fail("it is nested"), "it is made of %s", strings.Join(t.Inner, ", "))
 	case t.DType == string(carton.String):
-		return hint.With(fail("strings are no numbers"), "they are a TOML file: cat SOURCE %s", carton.QuotePath(t.Member))
+		return hint.With(fail("strings are no numbers"), "they are a TOML file: cat SOURCE %s", t.Member)
 	case t.at.packed != nil && t.at.packed.Unreadable() != "":
 		err := fail("it " + t.at.packed.Unreadable())
-		return hint.With(err, "torch reads it; the whole archive is printed by: cat SOURCE %s", carton.QuotePath(t.Member))
+		return hint.With(err, "torch reads it; the whole archive is printed by: cat SOURCE %s", t.Member)
 	}
 	return nil
 }

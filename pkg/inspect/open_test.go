@@ -117,7 +117,7 @@ func TestTensorsOfTensorData(t *testing.T) {
 	if got, verified := elements(t, src, find(t, src, "x", Options{})); !verified || !bytes.Equal(got, pattern(24)) {
 		t.Errorf("verified: %v, got % x", verified, got)
 	}
-	for name, want := range map[string]string{"words": "cat SOURCE tensor_data/words.toml", "both": "it is made of x, words"} {
+	for name, want := range map[string]string{"words": "cat SOURCE tensor_data/words.toml", "both": "it is made of 'x, words'"} {
 		_, _, err := Open(t.Context(), src, find(t, src, name, Options{}))
 		if !errors.Is(err, ErrElements) || !strings.Contains(strings.Join(hint.Of(err), " "), want) {
 			t.Errorf("%s: got %v with %q, want ErrElements and %q", name, err, hint.Of(err), want)

@@ -178,7 +178,7 @@ func (d *Dir) pushBlob(
 	}
 	if sentence := result.Sentence(quote(f.Partial())); keep && sentence != "" && !errtext.IsContent(err) {
 		if kept, _ := f.Keep(); kept {
-			err = hint.With(err, "%s", sentence)
+			err = hint.With(err, "%s", hint.Text(sentence))
 		}
 	}
 	return err

@@ -107,7 +107,7 @@ func hintEntries(ctx context.Context, f Fetcher, desc ocispec.Descriptor, refusa
 		if p := entry.Platform; p != nil && entry.ArtifactType == "" {
 			what = p.OS + "/" + p.Architecture
 		}
-		refusal = hint.With(refusal, "it lists %s (%s)", entry.Digest, quote(what))
+		refusal = hint.With(refusal, "it lists %s (%s)", entry.Digest, what)
 	}
 	return refusal
 }

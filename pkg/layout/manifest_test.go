@@ -329,7 +329,7 @@ func TestAnIndexIsRefusedWithWhatItLists(t *testing.T) {
 		"a platform":    {entry(`,"platform":{"os":"linux","architecture":"arm64"}`), []string{"it lists sha256:" + hexA + " (linux/arm64)"}},
 		"neither":       {entry(""), []string{"it lists sha256:" + hexA + " (application/vnd.oci.image.manifest.v1+json)"}},
 		"no digest":     {`{"digest":"x"},` + entry(`,"artifactType":"a"`), []string{"it lists sha256:" + hexA + " (a)"}},
-		"unprintable":   {entry(`,"artifactType":"\u001b[2J"`), []string{"it lists sha256:" + hexA + ` ("\x1b[2J")`}},
+		"unprintable":   {entry(`,"artifactType":"\u001b[2J"`), []string{"it lists sha256:" + hexA + ` ($'\x1b[2J')`}},
 		"more than few": {strings.Repeat(entry(`,"artifactType":"a"`)+",", 40) + entry(""), slices.Repeat([]string{"it lists sha256:" + hexA + " (a)"}, 5)},
 		"no JSON":       {"{", nil},
 	}

@@ -3,11 +3,11 @@ package pack
 import (
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -28,43 +28,25 @@ func ParseLink(text string) (Link, error) {
 	}
 	name, address, ok := strings.Cut(text, "=")
 	if !ok || name == "" {
-		return Link{}, optionsf("got %s, want a URL or PATH=URL", carton.QuotePath(text))
+		return Link{}, optionsf("got %s, want a URL or PATH=URL", carton.QuotePath(secret.Redact(text)))
 	}
 	return Link{Path: name, URL: address}, checkURL(address)
 }
-
-// secretKeys are keys of a query that carry a token, or an end.
-var secretKeys = regexp.MustCompile(`(?i)signature|token|expires|credential|^sig$|^se$|password|secret|api.?key`)
 
 // checkURL wants an address that every loader can fetch, now and later.
 func checkURL(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Scheme != "https" || u.Host == "":
-		return optionsf("got the URL %s, want https://host/path", carton.QuotePath(redact(address)))
-	case u.User != nil:
-		return optionsf("the URL of %s has a user name: LINKS is for everybody, and loaders send no credentials", carton.QuotePath(u.Host))
+		return optionsf("got the URL %s, want https://host/path", carton.QuotePath(secret.Redact(address)))
 	case u.Fragment != "":
-		return optionsf("got the URL %s with a fragment, want none", carton.QuotePath(redact(address)))
+		return optionsf("got the URL %s with a fragment, want none", carton.QuotePath(secret.Redact(address)))
 	}
-	for key := range u.Query() {
-		if secretKeys.MatchString(key) {
-			err := optionsf("the URL of %s has %s in its query: LINKS is for everybody, and for longer", carton.QuotePath(u.Host), carton.QuotePath(key))
-			return hint.With(err, "give an address that needs no signature")
-		}
+	if what := secret.Of(u); what != "" {
+		err := optionsf("the URL of %s has %s: LINKS is for everybody, and for longer", carton.QuotePath(u.Host), what)
+		return hint.With(err, "give an address that needs no signature")
 	}
 	return nil
-}
-
-// redact cuts off what may be secret.
-func redact(address string) string {
-	address, _, _ = strings.Cut(address, "?")
-	scheme, rest, ok := strings.Cut(address, "://")
-	if !ok {
-		return address
-	}
-	host, file, _ := strings.Cut(rest, "/")
-	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + file
 }
 
 // addressBelow is the address of a file below that of its folder. Names are not

@@ -241,7 +241,7 @@ func TestErrorKinds(t *testing.T) {
 func TestRedact(t *testing.T) {
 	for in, want := range map[string]string{
 		`Get "https://s3.example/x?X-Amz-Signature=abc": EOF`: `Get "https://s3.example/x?…": EOF`,
-		`https://u:p@host/x?a=b and http://h/?c next`:         `https://host/x?… and http://h/?… next`,
+		`https://u:p@host/x?a=b and http://h/?c next`:         `https://…@host/x?… and http://h/?… next`,
 		"plain":        "plain",
 		"two\nlines":   "two lines",
 		"esc\x1b[31m!": "esc [31m!",

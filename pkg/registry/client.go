@@ -13,8 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/carton-oci/carton-oci/internal/stall"
 )
 
 // commitFactor times the stall timeout is how long a registry may take to
@@ -24,9 +22,10 @@ const commitFactor = 30
 // Client reaches registries. It keeps connections, and what it has learnt of
 // each host. It may be used by many goroutines at once.
 type Client struct {
-	opts Options
-	// meta and blob are the transports, with a guard around each.
-	meta, blob http.RoundTripper
+	opts       Options
+	meta, blob http.RoundTripper // for metadata and blobs
+	tokens     http.RoundTripper // for token servers that are not the registry
+	peers      peers
 
 	now   func() time.Time // the clock; tests have others
 	sweep sync.Once        // of what nobody went on with
@@ -36,27 +35,19 @@ type Client struct {
 }
 
 // NewClient makes a client. It fails where a file of certificates that opts
-// names can't be read.
+// names can't be read, or what the environment says of proxies.
 func NewClient(opts Options) (*Client, error) {
-	meta, blob, err := opts.transports()
-	if err != nil {
+	c := &Client{opts: opts, now: time.Now, hosts: make(map[string]*endpoint)}
+	if err := c.makeTransports(); err != nil {
 		return nil, err
 	}
-	limit := opts.stall()
-	return &Client{
-		opts: opts,
-		meta: &stall.Transport{Next: meta, Limit: limit},
-		blob: &stall.Transport{Next: blob, Limit: limit, Commit: commitFactor * limit},
-		now:  time.Now, hosts: make(map[string]*endpoint),
-	}, nil
+	return c, nil
 }
 
 // Close closes the connections that nobody uses.
 func (c *Client) Close() {
-	for _, rt := range []http.RoundTripper{c.meta, c.blob} {
-		if t, ok := rt.(interface{ CloseIdleConnections() }); ok {
-			t.CloseIdleConnections()
-		}
+	for _, rt := range []http.RoundTripper{c.meta, c.blob, c.tokens} {
+		closeIdle(rt)
 	}
 }
 

@@ -6,10 +6,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"syscall"
 
@@ -18,6 +18,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/internal/stall"
 )
 
@@ -47,10 +48,22 @@ func (h *endpoint) requestError(err error) error {
 	if errors.As(err, &stalled) {
 		return redact(stalled) // it names the host, which may be another
 	}
-	if errors.As(err, &request) {
+	switch {
+	case errors.As(err, &request) && request.Op != "parse":
 		err = fmt.Errorf("%s: %w", h.host, request.Err)
+	case !passes(err):
+		// oras-go's judgement of an answer: the same answer gets the same.
+		err = fmt.Errorf("%s: %w: %w", h.host, httprange.ErrAnswer, err)
 	}
 	return adviseNetwork(redact(err))
+}
+
+// passes reports whether an error that no request was made with, or that came
+// while an answer was read, is the network's.
+func passes(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // loginError: the registry asked for a user name and a password, and there is
@@ -87,17 +100,10 @@ type redacted struct {
 func (e *redacted) Error() string { return e.text }
 func (e *redacted) Unwrap() error { return e.err }
 
-var (
-	// A query may be a presigned URL's signature or an upload's state.
-	queryRE = regexp.MustCompile(`(https?://[^\s"?]*)\?[^\s"]*`)
-	userRE  = regexp.MustCompile(`(https?://)[^\s"/@?]*@`)
-)
-
-// redact takes queries and user info out of the text of err, and what could
-// move a terminal's cursor.
+// redact takes queries, user info and known secrets out of the text of err, and
+// what could move a terminal's cursor.
 func redact(err error) error {
-	text := queryRE.ReplaceAllString(err.Error(), "$1?…")
-	text = userRE.ReplaceAllString(text, "$1")
+	text := secret.Strike(secret.InText(err.Error()))
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"time"
@@ -77,48 +76,6 @@ func (o Options) stall() time.Duration {
 		return o.Policy.Stall
 	}
 	return stall.DefaultLimit
-}
-
-// transports makes the transport for metadata and the one for blobs. Blobs get
-// a connection each: streams of one HTTP/2 connection share its window, and on
-// a line with 50 ms of latency that costs three quarters of the speed.
-func (o Options) transports() (meta, blob http.RoundTripper, err error) {
-	wrap := o.Wrap
-	if wrap == nil {
-		wrap = func(rt http.RoundTripper) http.RoundTripper { return rt }
-	}
-	if o.HTTPClient != nil {
-		rt := o.HTTPClient.Transport
-		if rt == nil {
-			rt = http.DefaultTransport
-		}
-		rt = wrap(rt)
-		return rt, rt, nil
-	}
-	conf, err := o.tlsConfig()
-	if err != nil {
-		return nil, nil, err
-	}
-	m, b := newTransport(conf), newTransport(conf.Clone())
-	m.ForceAttemptHTTP2 = true
-	m.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingTimeout, PingTimeout: pingTimeout} // a dead connection is noticed, and left
-	b.Protocols = new(http.Protocols)
-	b.Protocols.SetHTTP1(true)
-	b.ReadBufferSize, b.WriteBufferSize = socketBuffer, socketBuffer
-	return wrap(m), wrap(b), nil
-}
-
-func newTransport(conf *tls.Config) *http.Transport {
-	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout}
-	return &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         dialer.DialContext,
-		TLSClientConfig:     conf,
-		TLSHandshakeTimeout: tlsTimeout,
-		MaxIdleConnsPerHost: idlePerHost,
-		IdleConnTimeout:     idleTimeout,
-		DisableCompression:  true, // a blob is the bytes that its digest is of
-	}
 }
 
 func (o Options) tlsConfig() (*tls.Config, error) {

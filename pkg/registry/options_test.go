@@ -196,11 +196,8 @@ func TestProxy(t *testing.T) {
 // TestTransportsUseEnvironment: this package's own transports ask the
 // environment for a proxy.
 func TestTransportsUseEnvironment(t *testing.T) {
-	meta, blob, err := Options{}.transports()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, rt := range []http.RoundTripper{meta, blob} {
+	transports := 0
+	wrap := func(rt http.RoundTripper) http.RoundTripper {
 		tr := rt.(*http.Transport)
 		if tr.Proxy == nil {
 			t.Error("a transport knows no proxy")
@@ -208,9 +205,14 @@ func TestTransportsUseEnvironment(t *testing.T) {
 		if tr.TLSClientConfig.InsecureSkipVerify {
 			t.Error("certificates are not verified")
 		}
+		if tr.ResponseHeaderTimeout != 0 {
+			t.Error("a registry that takes its time to finish an upload is cut off")
+		}
+		transports++
+		return rt
 	}
-	if blob.(*http.Transport).ResponseHeaderTimeout != 0 {
-		t.Error("a registry that takes its time to finish an upload is cut off")
+	if _, err := NewClient(Options{Wrap: wrap}); err != nil || transports < 2 {
+		t.Errorf("got %d transports, %v", transports, err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"oras.land/oras-go/v2/errdef"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/secret"
 )
 
 // ErrReference is wrapped by the errors about strings that are no reference to
@@ -61,8 +62,13 @@ type Reference struct {
 // both. There is no default registry: the host is "localhost", holds a dot or
 // a colon, or is an IPv6 address in brackets. An error wraps [ErrReference].
 func ParseReference(s string) (Reference, error) {
-	if scheme, rest, ok := strings.Cut(s, "://"); ok {
+	shown := secret.Redact(s)
+	if scheme, rest, ok := strings.Cut(shown, "://"); ok {
 		return Reference{}, hint.With(badReference(s, "begins with %q", scheme+"://"), "write %s", rest)
+	}
+	if shown != s {
+		return Reference{}, hint.With(badReference(s, "has more than HOST/REPOSITORY:TAG@DIGEST"),
+			"user names and passwords are kept by carton-oci login HOST")
 	}
 	host, rest, ok := strings.Cut(s, "/")
 	if !ok || !namesHost(host) {
@@ -137,8 +143,9 @@ func (r Reference) Target() string {
 	return r.Tag
 }
 
+// badReference names what somebody typed without what may be secret.
 func badReference(s, format string, args ...any) error {
-	return fmt.Errorf("%w %q: %s", ErrReference, s, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w %q: %s", ErrReference, secret.Redact(s), fmt.Sprintf(format, args...))
 }
 
 // checkDigest accepts sha256 in lower-case hex and nothing else.

@@ -93,7 +93,7 @@ func TestParseReferenceRefuses(t *testing.T) {
 		{"ghcr.io:5000:1/m:1", "port", ""},
 		{"-a.b/m:1", "host", ""},
 		{"a..b/m:1", "host", ""},
-		{"user@ghcr.io/m:1", "host", ""},
+		{"user@ghcr.io/m:1", "more than", "carton-oci login"},
 		{"gh\ncr.io/m:1", "host", ""},
 		{"[::1/m:1", "bracket", ""},
 		{"[::g]/m:1", "IPv6", ""},

@@ -66,6 +66,9 @@ func (c *Client) Repository(registry, repository string) (*Repository, error) {
 // repository anyway, and so may credentials be.
 func (c *Client) authClients(host *endpoint, repository string) (meta, blob *auth.Client) {
 	cache := auth.NewCache()
+	guarded := func(rt http.RoundTripper) http.RoundTripper {
+		return &tokenGuard{registry: rt, elsewhere: c.tokens, host: host}
+	}
 	make1 := func(rt http.RoundTripper) *auth.Client {
 		client := &auth.Client{
 			Client:   &http.Client{Transport: rt, CheckRedirect: checkRedirect},
@@ -81,11 +84,11 @@ func (c *Client) authClients(host *endpoint, repository string) (meta, blob *aut
 		client.SetUserAgent(c.opts.userAgent())
 		return client
 	}
-	meta = make1(&retrier{next: c.meta, policy: c.opts.Policy, host: host})
+	meta = make1(&retrier{next: guarded(c.meta), policy: c.opts.Policy, host: host})
 	if c.opts.HTTPClient != nil {
 		meta.Client.Timeout = c.opts.HTTPClient.Timeout
 	}
-	return meta, make1(c.blob)
+	return meta, make1(guarded(c.blob))
 }
 
 // Name returns "host/repository".
@@ -181,8 +184,10 @@ func (r *Repository) ask(ctx context.Context, method string, u *url.URL, header 
 // checkRedirect follows at most ten redirects of requests without a body, never
 // from https to http. Authorization is taken off by oras-go's client as soon as
 // a redirect leaves the origin; net/http alone would keep it for another port
-// and for subdomains.
+// and for subdomains. Where a redirect came from is nobody's business: the
+// address may be presigned.
 func checkRedirect(req *http.Request, via []*http.Request) error {
+	req.Header.Del("Referer")
 	first := via[0]
 	switch {
 	case len(via) >= maxRedirects:
