@@ -39,6 +39,7 @@ import (
 	"path/filepath"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/localfile"
 )
 
 var (
@@ -82,7 +83,7 @@ func newOutput(name string, opts Options) (*output, error) {
 		return nil, hint.With(&fs.PathError{Op: "create", Path: name, Err: fs.ErrInvalid},
 			"give the output a name of its own")
 	}
-	parent, err := os.OpenRoot(filepath.Dir(filepath.Clean(name)))
+	parent, err := localfile.OpenRoot(filepath.Dir(filepath.Clean(name)))
 	if err != nil {
 		err = Explain("create", name, err)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -6,8 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
+
+	"github.com/carton-oci/carton-oci/internal/localfile"
 )
 
 // folder is a carton in its unpacked form.
@@ -22,11 +23,11 @@ type folder struct {
 // OpenDir opens the carton that is unpacked in a folder. Nothing outside of
 // the folder is read, whatever symlinks say and whoever changes them meanwhile.
 func OpenDir(dir string) (Source, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := localfile.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
-	f, err := openFS(root.FS())
+	f, err := openFS(localfile.FS(root))
 	if err != nil {
 		root.Close()
 		return nil, err
@@ -92,7 +93,7 @@ func readOwnFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 			return nil, errorf(ErrFormat, name, "is no regular file")
 		}
 	}
-	f, err := fsys.Open(name)
+	f, err := openRegular(fsys, name)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +220,7 @@ func (f *folder) open(ctx context.Context, path string) (fs.File, Member, error)
 	if m.Place == PlaceLinked {
 		return nil, m, errLinked(path)
 	}
-	file, err := f.fsys.Open(m.Path)
+	file, err := openRegular(f.fsys, m.Path)
 	return file, m, err
 }
 
@@ -231,6 +232,26 @@ func (f *folder) CRC(string) (uint32, bool) { return 0, false }
 
 // Findings implements [Source].
 func (f *folder) Findings() []Finding { return nil }
+
+// openRegular opens what was a regular file when the folder was listed.
+func openRegular(fsys fs.FS, name string) (fs.File, error) {
+	file, err := fsys.Open(name)
+	if errors.Is(err, localfile.ErrKind) {
+		return nil, errorf(ErrFormat, name, "is no regular file any more")
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errorf(ErrFormat, name, "is no regular file any more")
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
 
 // Close closes the folder that [OpenDir] opened.
 func (f *folder) Close() error {

@@ -3,6 +3,8 @@ package carton
 import (
 	"context"
 	"os"
+
+	"github.com/carton-oci/carton-oci/internal/localfile"
 )
 
 // Open opens the carton at name: a zip, or the folder that one was unpacked
@@ -21,7 +23,7 @@ func Open(name string) (Source, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errorf(ErrFormat, "", "%s is neither a file nor a folder", quotePath(name))
 	}
-	f, err := os.Open(name)
+	f, err := localfile.Open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/place"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -83,25 +84,26 @@ func (d *Dir) check() error {
 		return errorf(ErrFormat, filepath.Join(d.path, ocispec.ImageLayoutFile), "got the version %s, want %s",
 			quote(l.Version), ocispec.ImageLayoutVersion)
 	}
-	return nil
+	return d.checkFolders()
 }
 
 // checkEmpty wants a folder that an image layout can be made in: an empty one,
 // or what a process left that was killed while it made one.
 func (d *Dir) checkEmpty() error {
-	f, err := os.Open(d.path)
-	if errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Stat(d.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case err == nil && !info.IsDir():
+		return errorf(ErrFormat, d.path, "is %s, want a folder", localfile.Kind(info.Mode()))
 	}
+	f, err := os.Open(d.path)
 	if err != nil {
 		return fmt.Errorf("open image layout: %w", err)
 	}
 	defer f.Close()
 	names, err := f.Readdirnames(len(halfMade) + 1)
-	switch {
-	case errors.Is(err, syscall.ENOTDIR):
-		return errorf(ErrFormat, d.path, "is a file, want a folder")
-	case err != nil && !errors.Is(err, io.EOF):
+	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("open image layout: %w", err)
 	}
 	for _, name := range names {
@@ -110,7 +112,7 @@ func (d *Dir) checkEmpty() error {
 				"name a folder that is empty or does not exist yet")
 		}
 	}
-	return nil
+	return d.checkFolders()
 }
 
 // halfMade is what create makes before the file that makes a folder a layout.
@@ -187,21 +189,4 @@ func syncFolder(path string) {
 		f.Sync() //nolint:errcheck // not every system can
 		f.Close()
 	}
-}
-
-// readFile reads a small file of the folder.
-func (d *Dir) readFile(name string) ([]byte, error) {
-	f, err := os.Open(filepath.Join(d.path, name))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, MaxManifestBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(b) > MaxManifestBytes {
-		return nil, errorf(ErrLimit, filepath.Join(d.path, name), "is over %d bytes", MaxManifestBytes)
-	}
-	return b, nil
 }

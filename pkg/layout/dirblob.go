@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/carton-oci/carton-oci/internal/download"
 	"github.com/carton-oci/carton-oci/internal/errtext"
@@ -32,14 +30,12 @@ func (d *Dir) Stat(_ context.Context, dgst digest.Digest) (int64, error) {
 	if err := CheckDigest(dgst); err != nil {
 		return 0, err
 	}
-	fi, err := os.Stat(filepath.Join(d.path, blobPath(dgst)))
+	fi, err := d.statFile(blobPath(dgst))
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+	case errors.Is(err, fs.ErrNotExist):
 		return 0, errorf(ErrNotFound, string(dgst), "no such blob in %s", quote(d.path))
 	case err != nil:
-		return 0, fmt.Errorf("look for blob: %w", err)
-	case !fi.Mode().IsRegular():
-		return 0, errorf(ErrFormat, string(dgst), "is no file in %s", quote(d.path))
+		return 0, err
 	}
 	return fi.Size(), nil
 }
@@ -60,9 +56,9 @@ func (d *Dir) OpenRange(ctx context.Context, desc ocispec.Descriptor, off, n int
 	if err := checkRange(desc, off, n); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(filepath.Join(d.path, blobPath(desc.Digest)))
+	f, err := d.openFile(blobPath(desc.Digest))
 	if err != nil {
-		return nil, fmt.Errorf("open blob: %w", err)
+		return nil, err
 	}
 	return exactly(&fileRange{Reader: io.NewSectionReader(f, off, n), Closer: f}, n), nil
 }

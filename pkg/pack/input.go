@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pmf"
 )
@@ -49,7 +50,7 @@ func bare(name string, err error) error {
 
 // open opens a folder for the carton's lifetime.
 func (p *packer) open(dir string) (*os.Root, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := localfile.OpenRoot(dir)
 	if err == nil {
 		p.roots = append(p.roots, root)
 	}
@@ -74,7 +75,7 @@ func (p *packer) collectFolder(dir string) error {
 		}
 		w.below = ""
 	default:
-		is, err := pmf.Detect(root.FS())
+		is, err := pmf.Detect(localfile.FS(root))
 		if err != nil {
 			return err
 		}
@@ -117,7 +118,7 @@ func (p *packer) keepInfo(root *os.Root) error {
 	if isFile(root, carton.LinksName) {
 		return &carton.Error{Path: carton.LinksName, Kind: carton.ErrFormat, Msg: "is there without a MANIFEST that says what it links"}
 	}
-	f, err := root.Open(carton.InfoName)
+	f, err := localfile.OpenIn(root, carton.InfoName)
 	if err != nil {
 		return err
 	}
@@ -194,11 +195,7 @@ func (p *packer) addFolders() error {
 	if p.opts.InfoFile == "" {
 		return nil
 	}
-	f, err := os.Open(p.opts.InfoFile)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	p.given, err = readAll(f, carton.InfoName, carton.MaxInfoBytes)
+	var err error
+	p.given, err = localfile.Read(p.opts.InfoFile, carton.MaxInfoBytes)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pmf"
 )
@@ -16,7 +17,7 @@ import (
 // readTree reads a tree in the Plums Model Format, and takes what it says of
 // itself where nobody said otherwise.
 func (p *packer) readTree(root *os.Root) error {
-	m, err := pmf.Read(root.FS(), pmf.Options{Strict: p.opts.Strict})
+	m, err := pmf.Read(localfile.FS(root), pmf.Options{Strict: p.opts.Strict})
 	var invalid *pmf.Invalid
 	if errors.As(err, &invalid) && p.opts.AllowInvalid {
 		for _, v := range invalid.Violations {

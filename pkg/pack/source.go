@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -46,16 +47,11 @@ func (f *file) open() (content, error) {
 	if f.root == nil {
 		return text{bytes.NewReader(f.text)}, nil
 	}
-	r, err := f.root.Open(f.name)
-	if err != nil {
-		return nil, err
-	}
-	info, err := r.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = changed(f.path, "is no regular file any more")
+	r, err := localfile.OpenIn(f.root, f.name)
+	if errors.Is(err, localfile.ErrKind) {
+		return nil, changed(f.path, "is no regular file any more")
 	}
 	if err != nil {
-		r.Close()
 		return nil, err
 	}
 	if f.part {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/npy"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
@@ -40,7 +41,7 @@ func (p *packer) openTensors(name string) ([]dataTensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := root.Open(filepath.Base(at))
+	f, err := localfile.OpenIn(root, filepath.Base(at))
 	if err != nil {
 		return nil, err
 	}
@@ -48,9 +49,6 @@ func (p *packer) openTensors(name string) ([]dataTensor, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, refuse(name, "is no regular file")
 	}
 	from := &file{root: root, name: filepath.Base(at), size: info.Size(), part: true}
 	if ext == ".npy" {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/tomltext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
@@ -253,7 +254,7 @@ func (x *indexWriter) bytes() []byte {
 // readIndex reads the index of tensors that are given.
 func (p *packer) readIndex(root *os.Root) error {
 	const name = "index.toml"
-	f, err := root.Open(name)
+	f, err := localfile.OpenIn(root, name)
 	if errors.Is(err, os.ErrNotExist) {
 		return &carton.Error{Path: carton.IndexName, Kind: carton.ErrFormat, Msg: "is missing: the folder of tensors has none"}
 	}

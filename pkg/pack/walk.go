@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -49,7 +50,7 @@ func (w *walk) folder(dir string, info fs.FileInfo) error {
 	}
 	w.stack = append(w.stack, info)
 	defer func() { w.stack = w.stack[:len(w.stack)-1] }()
-	entries, err := fs.ReadDir(w.root.FS(), dir)
+	entries, err := fs.ReadDir(localfile.FS(w.root), dir)
 	if err != nil {
 		return err
 	}

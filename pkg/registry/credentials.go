@@ -17,6 +17,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/localfile"
 )
 
 // Credentials are those that Docker, Podman and their like keep: in a JSON file,
@@ -114,17 +115,11 @@ func (c *Credentials) read() (*authFile, error) {
 	if c.file == "" {
 		return conf, nil
 	}
-	info, err := os.Stat(c.file)
+	b, err := localfile.Read(c.file, maxAuthFileBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return conf, nil
-	case err == nil && info.Size() > maxAuthFileBytes:
-		return nil, failCredentials("read credentials: %s: got %d bytes, want at most %d", c.file, info.Size(), maxAuthFileBytes)
 	case err != nil:
-		return nil, failCredentials("read credentials: %w", err)
-	}
-	b, err := os.ReadFile(c.file)
-	if err != nil {
 		return nil, failCredentials("read credentials: %w", err)
 	}
 	if b = bytes.TrimSpace(b); len(b) == 0 {

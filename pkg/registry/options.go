@@ -5,12 +5,12 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/http"
-	"os"
 	"time"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/stall"
 )
 
@@ -78,10 +78,14 @@ func (o Options) stall() time.Duration {
 	return stall.DefaultLimit
 }
 
+// maxPEMBytes is the largest file of certificates; all authorities of a system are
+// some 200 kB.
+const maxPEMBytes = 16 << 20
+
 func (o Options) tlsConfig() (*tls.Config, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure} //nolint:gosec // only where the user asks for it
 	if o.CAFile != "" {
-		pem, err := os.ReadFile(o.CAFile)
+		pem, err := localfile.Read(o.CAFile, maxPEMBytes)
 		if err != nil {
 			return nil, fmt.Errorf("read authorities: %w", err)
 		}
@@ -104,7 +108,17 @@ func (o Options) tlsConfig() (*tls.Config, error) {
 	if key == "" {
 		key = cert
 	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
+	certPEM, err := localfile.Read(cert, maxPEMBytes)
+	if err != nil {
+		return nil, fmt.Errorf("read client certificate: %w", err)
+	}
+	keyPEM := certPEM
+	if key != cert { // what a shell hands over can be read once
+		if keyPEM, err = localfile.Read(key, maxPEMBytes); err != nil {
+			return nil, fmt.Errorf("read client certificate: %w", err)
+		}
+	}
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
 		return nil, fmt.Errorf("read client certificate %s: %w", cert, err)
 	}

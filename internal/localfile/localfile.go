@@ -1,0 +1,187 @@
+// Package localfile is the one way to open local files for reading: files of
+// cartons, folders and image layouts, which strangers made, and files that flags
+// name.
+//
+// # Rules
+//
+// A file is a regular file. A pipe without a writer would block whoever opens it,
+// a device may never end or do something when it is opened, and neither is
+// content that can be read twice. Everything is looked at before it is opened,
+// and again afterwards: it is opened so that nothing that was put in its place
+// meanwhile blocks.
+//
+// What a user names may be a symlink. What lies in a folder that a stranger made
+// is opened through an [os.Root], so that no symlink leads outside.
+//
+// Small files that a flag names are read up to a limit. Such a name may also
+// stand for what this process was started with, as /dev/stdin and <(…) of a shell
+// do; who writes there is waited for a limited time.
+package localfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+// ErrKind is wrapped by the error for what is no regular file.
+var ErrKind = errors.New("want a regular file")
+
+// Open opens a regular file for reading, through symlinks.
+func Open(name string) (*os.File, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, renamed(err)
+	}
+	if err := regular(name, info); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	return checked(f, name, nil, err)
+}
+
+// OpenIn opens a regular file of a folder for reading, through symlinks that stay
+// inside.
+func OpenIn(root *os.Root, name string) (*os.File, error) {
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, renamed(err)
+	}
+	if err := regular(name, info); err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	return checked(f, name, nil, err)
+}
+
+// OpenItself is [OpenIn] that refuses a symlink.
+func OpenItself(root *os.Root, name string) (*os.File, error) {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, renamed(err)
+	}
+	if err := regular(name, info); err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	return checked(f, name, info, err)
+}
+
+// OpenRoot is [os.OpenRoot] that no pipe blocks.
+func OpenRoot(dir string) (*os.Root, error) {
+	if dir == "" {
+		return os.OpenRoot(dir) // which is an error
+	}
+	// With a separator at its end only a folder can be opened.
+	root, err := os.OpenRoot(dir + string(filepath.Separator))
+	if p, ok := err.(*fs.PathError); ok { //nolint:errorlint // os gives it as it is
+		p.Path = dir
+	}
+	return root, err
+}
+
+// checked looks at what was opened: it must be a regular file, and the one that
+// was looked at before where that matters.
+func checked(f *os.File, name string, before fs.FileInfo, err error) (*os.File, error) {
+	if err != nil {
+		return nil, renamed(err)
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = regular(name, info)
+	}
+	if err == nil && before != nil && !os.SameFile(before, info) {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("was put in another's place meanwhile")}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// renamed has errors say what the caller wanted, not which system call it took.
+func renamed(err error) error {
+	if p, ok := err.(*fs.PathError); ok { //nolint:errorlint // os gives it as it is
+		p.Op = "open"
+	}
+	return err
+}
+
+func regular(name string, info fs.FileInfo) error {
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("is %s, %w", Kind(info.Mode()), ErrKind)}
+}
+
+// Kind says what a file is.
+func Kind(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a folder"
+	case m.IsRegular():
+		return "a regular file"
+	case m&fs.ModeSymlink != 0:
+		return "a symlink"
+	case m&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "no file"
+}
+
+// inherited are names of what a process was started with.
+var inherited = regexp.MustCompile(`^/(dev/stdin|dev/fd/[0-9]+|proc/self/fd/[0-9]+)$`)
+
+// inheritedWait is how long somebody who writes to what this process was started
+// with may take. A person may be typing.
+var inheritedWait = time.Minute
+
+// Read reads a small file that a flag names, at most limit bytes. The device that
+// stands for nothing is an empty one.
+func Read(name string, limit int64) ([]byte, error) {
+	if name == os.DevNull {
+		return nil, nil
+	}
+	f, err := Open(name)
+	if errors.Is(err, ErrKind) && inherited.MatchString(name) {
+		f, err = openInherited(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("did not end within %s", inheritedWait)}
+	case err != nil:
+		return nil, err
+	case int64(len(b)) > limit:
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("has more than %d bytes", limit)}
+	}
+	return b, nil
+}
+
+// openInherited opens a pipe or terminal that this process was started with.
+// Where it can't be read with a deadline, as a device, it is refused.
+func openInherited(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, renamed(err)
+	}
+	if err := f.SetReadDeadline(time.Now().Add(inheritedWait)); err != nil {
+		f.Close()
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("is a device, %w", ErrKind)}
+	}
+	return f, nil
+}
