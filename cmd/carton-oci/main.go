@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -33,6 +35,7 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbageAim)
 	}
+	log.SetOutput(io.Discard) // net/http's, which quotes what a server sends unasked
 	os.Exit(run(os.Args[1:]))
 }
 

@@ -27,8 +27,9 @@
 //
 // Every request goes to the first URL again: the address that a redirect named
 // may have expired. Bytes that were delivered reset the count of attempts
-// ([Policy]). A response that sends nothing for [Policy] Stall is aborted, and
-// only it. Retry-After is honoured up to [Policy] MaxRetryAfter, beyond which the
+// ([Policy]), unless the time that they took makes them a drip. A response that
+// stalls is aborted, and only it; the client's transport sees to that (package
+// stall). Retry-After is honoured up to [Policy] MaxRetryAfter, beyond which the
 // read fails and says so. Other 4xx are not retried.
 //
 // What a server sends in an error is read up to 4 KiB and shown as one printable

@@ -156,7 +156,7 @@ func (u *upload) otherwise(f *fault) bool {
 	case f.patch && u.takesNone(f) && u.whole():
 		u.repo.host.learn(0)
 		return true
-	case tooLarge && u.pieces():
+	case tooLarge && u.content.desc.Size-u.off > 1 && u.pieces(): // one byte can't be cut
 		u.tooLarge = f.err
 		u.repo.host.learn(u.chunk)
 		return true

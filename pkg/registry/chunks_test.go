@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -296,5 +297,21 @@ func TestChunksFail(t *testing.T) {
 				t.Errorf("%d uploads are left open", n)
 			}
 		})
+	}
+}
+
+// TestEndTooLarge: a registry that takes chunks and calls the request too large that
+// completes them, which has nothing in it, takes the blob in no way.
+func TestEndTooLarge(t *testing.T) {
+	reg := registrytest.New(t, registrytest.Config{})
+	reg.Break(registrytest.Fault{Methods: "PUT", Path: uploads, Times: -1, Effect: registrytest.Answer(http.StatusRequestEntityTooLarge, "")})
+	repo := dial(t, reg, "org/m", Options{})
+	b := random(2, 6<<20)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	err := repo.Push(ctx, describeBytes(b), opener(b), nil)
+	checkError(t, err, ErrTooLarge, "413", "limits the size")
+	if n := reg.Count("PUT", uploads); n != 2 {
+		t.Errorf("got %d PUTs, want one of the whole and one behind chunks", n)
 	}
 }

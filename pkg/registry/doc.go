@@ -49,9 +49,14 @@
 //
 // What may pass is retried: broken connections, stalls, 408, 429 and 5xx, with
 // Retry-After honoured up to a limit ([Policy]). 400, 401, 403, 404 and wrong
-// digests are not, and no host that never answered. A server that takes or gives
-// nothing for too long loses the one request. What a source of bytes fails with
-// is its caller's to try again.
+// digests are not, and no host that never answered. The attempts of one piece of
+// work count together: those of an upload with those of the questions that it asks
+// on its way. What a source of bytes fails with is its caller's to try again.
+//
+// Every wait has an end. A server that takes or gives nothing for too long, or
+// little more, loses the one request: of metadata, tokens, redirects, errors and
+// blobs alike, as package internal/stall has it. What stores a blob may take thirty
+// times as long to be answered.
 //
 // A host that is not loopback is reached over TLS, or fails. A loopback host is
 // asked once, without credentials, whether it speaks TLS.

@@ -76,7 +76,7 @@ func (u *upload) mayPass(ctx context.Context, f *fault, tail bool) bool {
 		return transient(ctx, f.err, u.repo.host.reached.Load())
 	case u.repo.client.opts.Policy.Retryable(f.status):
 		return true
-	case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden:
+	case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden, f.status == http.StatusRequestEntityTooLarge:
 		return false
 	case f.status == http.StatusNotFound, f.status == http.StatusGone, f.status == http.StatusRequestedRangeNotSatisfiable:
 		return true // the session is gone, or elsewhere

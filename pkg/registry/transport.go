@@ -72,7 +72,7 @@ func (c *Client) blobTransport(conf *tls.Config, dial dialFunc) http.RoundTrippe
 	t := newTransport(conf, dial)
 	t.Protocols = new(http.Protocols)
 	t.Protocols.SetHTTP1(true)
-	t.ReadBufferSize, t.WriteBufferSize = socketBuffer, socketBuffer
+	t.ReadBufferSize, t.WriteBufferSize = readBuffer, writeBuffer
 	return c.wrapped(t, commitFactor)
 }
 
@@ -85,6 +85,8 @@ func newTransport(conf *tls.Config, dial dialFunc) *http.Transport {
 		MaxIdleConnsPerHost: idlePerHost,
 		IdleConnTimeout:     idleTimeout,
 		DisableCompression:  true, // a blob is the bytes that its digest is of
+
+		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
 }
 
