@@ -14,9 +14,8 @@ const (
 	// tailBytes is what is read of a member's end at once: the directory of an
 	// archive of some thousand files, and the small files that end it.
 	tailBytes = 128 << 10
-	// leastRead is the least that is read at once, and mostRead the most that is
-	// read ahead, in bytes: each read that goes on where another ended is twice as
-	// long.
+	// leastRead is the least that is read at once, and mostRead the most, in bytes:
+	// each read that goes on where another ended is twice as long.
 	leastRead = 64 << 10
 	mostRead  = 4 << 20
 	// mostKept bounds the memory for what was read, in bytes.
@@ -86,6 +85,7 @@ func (r *memberAt) ReadAt(p []byte, off int64) (int, error) {
 			r.err = err
 			return n, err
 		}
+		n += copy(p[n:], b.data[at-b.off:]) // first: it may be too large to be kept
 		r.keep(b)
 	}
 	return n, nil
@@ -119,7 +119,7 @@ func (r *memberAt) window(off, want int64) (from, n int64) {
 			end = min(end, b.off)
 		}
 	}
-	return off, min(max(n, want), end-off)
+	return off, min(max(n, min(want, mostRead)), end-off)
 }
 
 // keep remembers a block, and forgets the least recently used.

@@ -2,11 +2,13 @@ package inspect
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -88,6 +90,29 @@ func TestAMemberThatEndsEarly(t *testing.T) {
 		}
 		if err := r.close(); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("close: got %v, want what went wrong", err)
+		}
+	}
+}
+
+// One read of more than is kept ends, and reads each byte once.
+func TestAReadOfMoreThanIsKept(t *testing.T) {
+	b := pattern(mostKept + 3<<20)
+	for name, opts := range map[string][]cartontest.Option{"ranged": nil, "dear": {dear(weights)}} {
+		for _, off := range []int{0, 1 << 20} {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			a := counting(t, cartontest.New(map[string][]byte{weights: b}, nil, opts...))
+			r := &memberAt{ctx: ctx, src: a, member: memberOf(t, a, weights)}
+			p := make([]byte, len(b)-off)
+			if n, err := r.ReadAt(p, int64(off)); n != len(p) || err != nil || !bytes.Equal(p, b[off:]) {
+				t.Errorf("%s from %d: got %d bytes, %v", name, off, n, err)
+			}
+			if name == "dear" && len(a.ranges) != 1 || a.read > int64(len(b)) {
+				t.Errorf("%s from %d: read %d bytes in %d ranges", name, off, a.read, len(a.ranges))
+			}
+			if err := r.close(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }
