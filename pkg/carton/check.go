@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // Check finds what is wrong with a carton's description of itself: every field
 // of carton.toml and tensor_data/index.toml, the references between them and
-// to misc/, the lengths of tensors as far as sizes are known, MANIFEST's form
-// and member names. Of the members it reads carton.toml and index.toml alone.
+// to misc/, the types, shapes and lengths of tensors as far as they are known,
+// what lies where the format has no place for it, MANIFEST's form and member names. Of the members it reads carton.toml and index.toml alone.
 //
 // What it finds is in the findings; the error is for a source that can't be
 // read.
@@ -35,8 +34,10 @@ func check(ctx context.Context, src Source, members []Member) ([]Finding, *Tenso
 	if err != nil {
 		return nil, nil, err
 	}
+	c.checkLayout()
 	if index != nil {
 		c.checkTensors(index)
+		c.checkUnlisted(index)
 	}
 	if info != nil {
 		c.checkDescription(info)
@@ -137,6 +138,7 @@ func (c *checker) checkTensors(index *TensorIndex) {
 		if t.File == "" {
 			continue
 		}
+		c.checkSuffix(i, t)
 		size, ok := c.size(t.Path())
 		at := fmt.Sprintf("tensor %d (%s)", i+1, quoteShort(t.Name))
 		switch want := t.Elements() * t.DType.Size(); {
@@ -147,62 +149,4 @@ func (c *checker) checkTensors(index *TensorIndex) {
 			c.find(SeverityError, ErrFormat, t.Path(), "is %d bytes, want %d: %s %v of %s", size, want, t.DType, t.Shape, at)
 		}
 	}
-}
-
-// checkDescription finds links in model_description that show nothing
-// everywhere.
-func (c *checker) checkDescription(info *Info) {
-	for _, link := range markdownLinks(info.ModelDescription) {
-		file, isMisc := strings.CutPrefix(link, miscPrefix)
-		_, there := c.size("misc/" + file)
-		switch {
-		case isMisc && !there:
-			c.find(SeverityWarning, ErrFormat, InfoName, "model_description: links to %s, and there is no such file", quoteShort(link))
-		case !isMisc && !strings.HasPrefix(strings.ToLower(link), "https://"):
-			c.find(SeverityWarning, ErrFormat, InfoName, "model_description: the link %s is neither https nor @misc/", quoteShort(link))
-		}
-	}
-}
-
-// checkReferences finds names in self tests and examples that nothing declares,
-// and references to nothing. index is nil where it could not be read.
-func (c *checker) checkReferences(info *Info, index *TensorIndex) {
-	inputs, outputs := specNames(info.Inputs), specNames(info.Outputs)
-	for i, t := range info.SelfTests {
-		at := fmt.Sprintf("self_test %d", i+1)
-		c.checkTable(at+": inputs", t.Inputs, inputs, "input", index)
-		c.checkTable(at+": expected_out", t.ExpectedOut, outputs, "output", index)
-	}
-	for i, e := range info.Examples {
-		at := fmt.Sprintf("example %d", i+1)
-		c.checkTable(at+": inputs", e.Inputs, inputs, "input", index)
-		c.checkTable(at+": sample_out", e.SampleOut, outputs, "output", index)
-	}
-}
-
-func (c *checker) checkTable(at string, refs map[string]string, declared map[string]bool, what string, index *TensorIndex) {
-	for _, name := range sortedKeys(refs) {
-		if !declared[name] {
-			c.find(SeverityError, ErrFormat, InfoName, "%s: the model declares no %s %s", at, what, quoteShort(name))
-		}
-		ref := refs[name]
-		if tensor, ok := strings.CutPrefix(ref, tensorPrefix); ok && index != nil {
-			if _, there := index.Lookup(tensor); !there {
-				c.find(SeverityError, ErrFormat, InfoName, "%s.%s: tensor_data/index.toml has no tensor %s", at, quotePath(name), quoteShort(tensor))
-			}
-		}
-		if file, ok := strings.CutPrefix(ref, miscPrefix); ok && CheckPath("misc/"+file) == nil {
-			if _, there := c.size("misc/" + file); !there {
-				c.find(SeverityError, ErrFormat, InfoName, "%s.%s: there is no file %s", at, quotePath(name), quotePath("misc/"+file))
-			}
-		}
-	}
-}
-
-func specNames(specs []TensorSpec) map[string]bool {
-	names := map[string]bool{}
-	for _, s := range specs {
-		names[s.Name] = true
-	}
-	return names
 }

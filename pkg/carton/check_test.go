@@ -51,6 +51,10 @@ func checkCase(t *testing.T, name string) (src carton.Source, wantCheck, wantVer
 	for _, f := range archive.Files {
 		pairs = append(pairs, f.Name, string(f.Data))
 	}
+	// A case that is not about it has something in model/.
+	if !strings.Contains(string(archive.Comment), "model/: holds no file") && !strings.Contains(strings.Join(pairs, "\n"), "model/") {
+		pairs = append(pairs, "model/m", "")
+	}
 	if src, err = carton.OpenFS(folderOf(pairs...)); err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +177,7 @@ func TestCheckReadsNoContent(t *testing.T) {
 }
 
 func TestCheckOfWrongContent(t *testing.T) {
-	files := folderOf(carton.InfoName, minimalInfo, carton.IndexName, "tensor = []\n")
+	files := folderOf(carton.InfoName, minimalInfo, carton.IndexName, "tensor = []\n", "model/m", "")
 	files[carton.InfoName] = &fstest.MapFile{Data: []byte(strings.ToUpper(minimalInfo))}
 	files[carton.IndexName] = &fstest.MapFile{Data: []byte("tensor = [ ]\n")}
 	src, err := carton.OpenFS(files)

@@ -154,8 +154,13 @@ func parseSpecs(t tomlTable, key string) []TensorSpec {
 }
 
 func parseSelfTest(t tomlTable) SelfTest {
-	if _, there := t.values["inputs"]; !there {
+	inputs, there := t.values["inputs"]
+	refs, isTable := inputs.(map[string]any)
+	switch {
+	case !there:
 		t.errorf("inputs", "is missing")
+	case isTable && len(refs) == 0:
+		t.faults.warnf("%sinputs: is empty: there is nothing to test the model with", t.at)
 	}
 	return SelfTest{
 		Name:        t.text("name"),

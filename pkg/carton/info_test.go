@@ -178,7 +178,7 @@ func TestLicenses(t *testing.T) {
 	warned := func(license string) bool {
 		t.Helper()
 		toml := minimalInfo[:len("spec_version = 1\n")] + "license = '" + license + "'\n" + minimalInfo[len("spec_version = 1\n"):]
-		src, err := carton.OpenFS(folderOf(carton.InfoName, toml, carton.IndexName, emptyIndex))
+		src, err := carton.OpenFS(folderOf(carton.InfoName, toml, carton.IndexName, emptyIndex, "model/m", ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,13 +191,14 @@ func TestLicenses(t *testing.T) {
 	for _, s := range []string{
 		"MIT", "apache-2.0", "Apache-2.0 OR MIT", "(MIT AND BSD-3-Clause) OR Apache-2.0", "GPL-2.0-only WITH Classpath-exception-2.0", "MPL-1.1+",
 		"LicenseRef-openrail", "DocumentRef-spdx:LicenseRef-1.x", "((MIT))", "(MIT)AND(ISC)", "CC-BY-NC-SA-4.0", "",
+		"CC-BY-NC-SA-2.5", "BSD-3-Clause-LBNL", "llama3.1", "other",
 	} {
 		if warned(s) {
 			t.Errorf("%q: got a warning", s)
 		}
 	}
 	for _, s := range []string{
-		"Apache 2.0", "MIT/Apache-2.0", "MIT, ISC", "proprietary", "other", "MIT AND", "AND MIT", "MIT OR OR ISC", "(MIT", "MIT)", "()", "MIT WITH", "MIT WITH (a)",
+		"Apache 2.0", "MIT/Apache-2.0", "MIT, ISC", "MIT AND", "AND MIT", "MIT OR OR ISC", "(MIT", "MIT)", "()", "MIT WITH", "MIT WITH (a)",
 		"MIT ISC", "LicenseRef-", "DocumentRef-a:MIT", "Ref:LicenseRef-a", "MIT++", "https://opensource.org/licenses/MIT", "mit and isc", " ",
 		"DocumentRef-:LicenseRef-a", "LicenseRef-a_b",
 	} {

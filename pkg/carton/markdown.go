@@ -30,3 +30,11 @@ func markdownLinks(text string) []string {
 	}
 	return links
 }
+
+// htmlTag is an element or comment of HTML (https://spec.commonmark.org/0.31.2/#raw-html).
+var htmlTag = regexp.MustCompile(`</?[a-zA-Z][a-zA-Z0-9-]*(?:\s[^<>]*)?/?>|<!--`)
+
+// markdownHTML returns the first of the HTML in a Markdown text, "" for none.
+func markdownHTML(text string) string {
+	return htmlTag.FindString(markdownCode.ReplaceAllString(text, ""))
+}

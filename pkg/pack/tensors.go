@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,12 +91,51 @@ func (p *packer) tests(index *indexWriter) ([]writtenTest, error) {
 			written = append(written, w)
 		}
 	}
-	for _, w := range written {
-		if len(p.opts.Inputs)+len(p.opts.Outputs) == 0 && w.whole {
-			p.declare(w.specs[0], w.specs[1], "the tensors of a test")
+	p.declareTested(written)
+	return written, nil
+}
+
+// declareTested declares the inputs and outputs of tests, where nobody did. A
+// dimension in which tests differ may have any length. That the outputs of a test
+// without any are not declared is a warning of carton.Check.
+func (p *packer) declareTested(tests []writtenTest) {
+	if len(p.opts.Inputs)+len(p.opts.Outputs) > 0 || p.keepsInfo() {
+		return
+	}
+	var specs [2][]carton.TensorSpec
+	for _, t := range tests {
+		if !t.whole {
+			continue
+		}
+		for side := range specs {
+			for _, s := range t.specs[side] {
+				specs[side] = withSpec(specs[side], s)
+			}
 		}
 	}
-	return written, nil
+	p.declare(specs[0], specs[1], "the tensors of a test")
+}
+
+// withSpec adds a declaration to others, or to the one of its name: what they
+// differ in is "*". Of two types the first counts, and carton.Check finds the other.
+func withSpec(specs []carton.TensorSpec, s carton.TensorSpec) []carton.TensorSpec {
+	for i := range specs {
+		old := &specs[i].Shape
+		if specs[i].Name != s.Name {
+			continue
+		}
+		if len(old.Dims) != len(s.Shape.Dims) {
+			*old = carton.Shape{Symbol: "*"}
+		}
+		for d := range old.Dims {
+			if old.Dims[d] != s.Shape.Dims[d] {
+				old.Dims[d] = carton.Dim{Symbol: "*"}
+			}
+		}
+		return specs
+	}
+	s.Shape.Dims = slices.Clone(s.Shape.Dims)
+	return append(specs, s)
 }
 
 // testReader reads one test.

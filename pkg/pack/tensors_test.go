@@ -94,8 +94,8 @@ sample_out = { y = "@tensor_data/example_0.output.y" }
 	if !strings.Contains(toml, wantTests) {
 		t.Errorf("got %s\nwant in it %s", toml, wantTests)
 	}
-	if got, want := c.Info.Inputs[0].Shape.String()+c.Info.Outputs[0].Shape.String(), "[2, 3][]"; got != want {
-		t.Errorf("got the shapes %s, want those of the first test, %s", got, want)
+	if got, want := c.Info.Inputs[0].Shape.String()+c.Info.Outputs[0].Shape.String(), `["*", 3][]`; got != want {
+		t.Errorf("got the shapes %s, want what both tests fit, %s", got, want)
 	}
 	for i, want := range [][]byte{le(1, 2, 3, 4, 5, 6), {7}, le(0, 0, 1), {9}} {
 		if got := read(t, c, "tensor_data/tensor_"+string(rune('0'+i))+".bin"); got != string(want) {
@@ -211,4 +211,24 @@ func TestTestsThatCanNotBe(t *testing.T) {
 	opts.Inputs = []carton.TensorSpec{{Name: "other", DType: carton.Float32, Shape: carton.Shape{Symbol: "*"}}}
 	opts.SelfTests = []pack.Test{{Inputs: value("x", x)}}
 	refused(t, opts, carton.ErrFormat, "declares no input", dir)
+}
+
+// A test's tensors are compared with what is declared, and its outputs declared
+// with its inputs: what is not so is said, and --strict refuses it.
+func TestTestsThatDoNotFitTheDeclaration(t *testing.T) {
+	x := modeltest.Safetensors(t, nil, modeltest.Tensor{Name: "input.x", DType: "F64", Shape: []int64{3, 4}, Data: make([]byte, 96)})
+	test := pack.Test{File: file(t, "t.safetensors", x)}
+	dir := tree(t, map[string]string{"a.bin": "a"})
+	declared := noop
+	declared.SelfTests = []pack.Test{test}
+	declared.Inputs = []carton.TensorSpec{{Name: "x", DType: carton.Float32, Shape: carton.Shape{Dims: []carton.Dim{{Symbol: "batch"}, {Size: 3}}}}}
+	declared.Outputs = []carton.TensorSpec{{Name: "y", DType: carton.Float32, Shape: carton.Shape{Symbol: "*"}}}
+	wantWarnings(t, open(t, declared, dir), `the tensor is float64, and float32 is declared`)
+	declared.Inputs[0].DType = carton.Float64
+	wantWarnings(t, open(t, declared, dir), `the tensor has the shape [3, 4], and ["batch", 3] is declared`)
+	declared.Strict = true
+	refused(t, declared, carton.ErrFormat, "is declared", dir)
+	alone := noop
+	alone.SelfTests = []pack.Test{test}
+	wantWarnings(t, open(t, alone, dir), "no [[output]] is declared beside [[input]]")
 }
