@@ -224,7 +224,8 @@ func TestRefusalsAreFinal(t *testing.T) {
 	}
 }
 
-// Wrong bytes name their member, leave nothing, and are not fetched again.
+// Wrong bytes name their member, and leave nothing where they are wrong again when
+// they are fetched once more.
 func TestWrongBytesLeaveNothing(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{})
 	ref, _ := pushLarge(t, r, convert.Options{})
@@ -241,8 +242,8 @@ func TestWrongBytesLeaveNothing(t *testing.T) {
 		}
 	}
 	wantFolder(t, dir)
-	if _, out := r.Bytes("GET", e.Hash); out > 5*mib+77 {
-		t.Errorf("%d bytes were sent, want each once", out)
+	if _, out := r.Bytes("GET", e.Hash); out > 2*(5*mib+77) {
+		t.Errorf("%d bytes were sent, want each at most twice", out)
 	}
 }
 

@@ -36,8 +36,36 @@
 // Going on. What the journal of an earlier run claims is read back and hashed
 // like any other block that has arrived. Where the hash of a part is wrong in
 // the end, blocks of the earlier run are thrown away and fetched again, once;
-// then a part with Elsewhere set is read as a verified stream; then the part has
-// wrong content (Job.Wrong).
+// then a part with Elsewhere set is read as a verified stream, and where there is a
+// journal any other is fetched again, all of it, once; then the part has wrong
+// content (Job.Wrong).
+//
+// # When a partial is given up
+//
+// What has arrived of an output is given up for one reason only: content was
+// refused (its hash was wrong, or its source found that it breaks its format while
+// it was read) and was refused again when it was fetched once more. Every other end
+// keeps the output's partial and its journal: errors before the first byte, places
+// that are down, answers that are none (httprange.ErrAnswer), an interruption, a disk
+// or a journal that is full or can't be opened, a last step that fails. [Partial] is
+// where that is decided, for files, folders and blobs of image layouts alike.
+//
+// What follows from it, and what it does not promise:
+//
+//   - A part that strangers link to, in a file of its own, is no reason: its hosts may
+//     answer otherwise tomorrow. Where all parts lie in one file it is one, because
+//     the size that a host told has placed all that follows.
+//   - Sizes are no part of a journal's identity: a host that tells none, or another,
+//     unmakes nothing. Where other sizes would move the parts of one file, the run
+//     ends with an error, and somebody has to say which sizes are right.
+//   - The partial of another job is given up once a byte of this one was had, not
+//     before.
+//   - A journal is as good as each of its records: one that is damaged costs its block.
+//   - After a sync that failed, what the system shows of a file may not be what is on
+//     the disk. The next run writes all of it again, so that its own sync tells.
+//   - Less than BlockSize, of all runs together, is no partial: it is not kept. Nor is
+//     anything where the file system has no locks, or where others could have written
+//     to it (package place): the next run could not use it.
 //
 // Memory is one buffer of 256 KiB a worker and 8 bytes a block; it depends
 // neither on the ranges in flight nor on their size.

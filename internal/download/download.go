@@ -68,6 +68,9 @@ type File interface {
 // once, Range also several times at once for one. i is the index in Parts.
 type Job struct {
 	Parts []Part
+	// Extent is the size in bytes of the one file that all parts lie in; 0 where
+	// each has a file of its own.
+	Extent int64
 	// Range opens n bytes from off, no more and no less; where off is 0 and n the
 	// part's size it may ask for the whole. Nothing it gives is verified. nil where
 	// no part is Ranged.
@@ -113,6 +116,8 @@ type Result struct {
 	There int64
 	// Resumed is how many bytes of verified parts are an earlier run's.
 	Resumed int64
+	// Refused: a part's content was wrong, also when it was fetched again.
+	Refused bool
 }
 
 // Run downloads a job. It returns when nothing of it goes on any more: nil when
@@ -139,8 +144,13 @@ func NewBudget(n int) *Budget {
 	return &Budget{make(chan struct{}, cmp.Or(max(n, 0), DefaultConcurrency))}
 }
 
-// Connections returns how many there are.
-func (b *Budget) Connections() int { return cap(b.tokens) }
+// Connections returns how many there are; 0 for a nil Budget.
+func (b *Budget) Connections() int {
+	if b == nil {
+		return 0
+	}
+	return cap(b.tokens)
+}
 
 // take waits for a connection. A nil Budget has any number.
 func (b *Budget) take(ctx context.Context) error {

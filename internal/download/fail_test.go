@@ -143,15 +143,20 @@ func TestErrorsEndTheRun(t *testing.T) {
 		}, broken, "part 1: broken"},
 		"a stream is short": {func(p *place) {
 			p.parts[1].Ranged = false
-			p.whole = p.second(bytes.NewReader(p.content[1][:5*mib]))
+			p.whole = p.second(p.content[1][:5*mib])
 		}, errWrong, "part 1: ends after 5242880 bytes, want 12582912"},
 		"a stream is long": {func(p *place) {
 			p.parts[1].Ranged = false
-			p.whole = p.second(io.MultiReader(bytes.NewReader(p.content[1]), strings.NewReader("x")))
+			p.whole = p.second(append(p.content[1][:12*mib:12*mib], 'x'))
 		}, errWrong, "part 1: is longer than the 12582912 bytes that it should have"},
 		"a stream that never ends": {func(p *place) {
 			p.parts[1].Ranged = false
-			p.whole = p.second(empty{})
+			p.whole = func(i int) io.Reader {
+				if i == 1 {
+					return empty{}
+				}
+				return bytes.NewReader(p.content[i])
+			}
 		}, io.ErrNoProgress, "part 1: "},
 		"a range that never ends": {func(p *place) {
 			p.reading = func(_ context.Context, a ask, r io.Reader) io.Reader {
@@ -194,11 +199,11 @@ func TestErrorsEndTheRun(t *testing.T) {
 	}
 }
 
-// second gives r as part 1, and the others as they are.
-func (p *place) second(r io.Reader) func(int) io.Reader {
+// second gives b as part 1, and the others as they are.
+func (p *place) second(b []byte) func(int) io.Reader {
 	return func(i int) io.Reader {
 		if i == 1 {
-			return r
+			return bytes.NewReader(b)
 		}
 		return bytes.NewReader(p.content[i])
 	}

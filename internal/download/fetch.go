@@ -22,15 +22,17 @@ func (e diskError) Unwrap() error { return e.error }
 
 // fetch fetches n blocks of a part, from block first.
 func (r *run) fetch(p *part, first, n int, buf []byte) error {
+	arrived := 0
 	err := r.opts.Budget.take(p.ctx)
 	if err == nil {
-		err = r.fetchRange(p, first, n, buf)
+		arrived, err = r.fetchRange(p, first, n, buf)
 		r.opts.Budget.give()
 	}
-	return r.fetched(p, first, n, err)
+	return r.fetched(p, first+arrived, n-arrived, err)
 }
 
-func (r *run) fetchRange(p *part, first, n int, buf []byte) error {
+// fetchRange returns how many blocks have arrived.
+func (r *run) fetchRange(p *part, first, n int, buf []byte) (arrived int, err error) {
 	off := int64(first) * BlockSize
 	size := min(int64(n)*BlockSize, p.Size-off)
 	ctx := p.ctx
@@ -39,14 +41,15 @@ func (r *run) fetchRange(p *part, first, n int, buf []byte) error {
 	}
 	body, err := r.job.Range(ctx, p.i, off, size)
 	if err != nil {
-		return err
+		return 0, openError{err}
 	}
 	defer body.Close()
 	r.prove(p)
 	f := &fetcher{r: r, p: p, body: body, buf: buf, block: first, off: off, end: off + size}
 	f.startHash()
 	defer f.stopHash()
-	return f.receive()
+	err = f.receive()
+	return f.block - first, err
 }
 
 // prove notes that a part's ranges work: everybody may ask for one.
@@ -59,16 +62,16 @@ func (r *run) prove(p *part) {
 	}
 }
 
-// fetched judges how a fetch ended, and gives back what did not arrive.
+// fetched judges how a fetch ended, and gives back the n blocks from first that did
+// not arrive. Those that did are not this fetch's any more: one that was lost since
+// may be another's by now.
 func (r *run) fetched(p *part, first, n int, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer r.news.Broadcast()
 	p.fetching--
 	for i := first; i < first+n; i++ {
-		if p.blocks[i].state == taken {
-			p.lose(i)
-		}
+		p.lose(i)
 	}
 	var disk diskError
 	switch {
@@ -87,7 +90,13 @@ func (r *run) fetched(p *part, first, n int, err error) error {
 		p.fails++
 		p.meter.retry(err)
 		return nil
+	case r.onceMore(p, err):
+		p.meter.retry(err)
+		return nil
 	default:
+		if open, ok := err.(openError); ok { //nolint:errorlint // made by fetchRange, never wrapped
+			err = open.error
+		}
 		return r.named(p, err)
 	}
 	r.fall(p)
@@ -183,7 +192,7 @@ func (f *fetcher) receiveBlock() error {
 
 // arrived notes that the block is there.
 func (f *fetcher) arrived(crc uint32) error {
-	if err := f.r.opts.Journal.add(f.p.i, f.block, crc); err != nil {
+	if err := f.r.remember(f.p, f.block, crc); err != nil {
 		return diskError{err}
 	}
 	r, p := f.r, f.p
@@ -206,6 +215,12 @@ func (f *fetcher) arrived(crc uint32) error {
 		f.keepMark()
 	}
 	return nil
+}
+
+// remember notes in the journal that a block is in its file.
+func (r *run) remember(p *part, block int, crc uint32) error {
+	c := claim{uint32(p.i), uint32(block), crc} //nolint:gosec // at most carton.MaxMembers; 2^32 blocks are 4 PiB
+	return r.opts.Journal.add(c, p.blockSize(block))
 }
 
 // startHash makes a range that begins at the hash one that is hashed as it

@@ -8,6 +8,8 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
 const (
@@ -58,7 +60,7 @@ func (r *run) readBack(p *part, n int, buf []byte) error {
 			return nil
 		}
 		mark, crc := clone(p.sum), p.crc
-		got, err := p.hashBlock(i, buf)
+		got, err := p.hashBlock(i, buf, b.state == old && r.opts.Journal.distrusted())
 		if err != nil {
 			return err
 		}
@@ -79,9 +81,10 @@ func (r *run) readBack(p *part, n int, buf []byte) error {
 	return nil
 }
 
-// hashBlock reads a block from the file and hashes it. It returns the block's
-// CRC-32C; of one that the file is too short for, that of what there is.
-func (p *part) hashBlock(i int, buf []byte) (uint32, error) {
+// hashBlock reads a block from the file and hashes it, and writes it once more where
+// that is asked for. It returns the block's CRC-32C; of one that the file is too
+// short for, that of what there is.
+func (p *part) hashBlock(i int, buf []byte, rewrite bool) (uint32, error) {
 	var crc uint32
 	off := int64(i) * BlockSize
 	for end := off + p.blockSize(i); off < end; {
@@ -95,6 +98,11 @@ func (p *part) hashBlock(i int, buf []byte) (uint32, error) {
 			return 0, err
 		}
 		p.hash(b)
+		if rewrite {
+			if _, err := p.file.WriteAt(b, off); err != nil {
+				return 0, err
+			}
+		}
 		off += int64(n)
 	}
 	return crc, nil
@@ -138,10 +146,12 @@ func (r *run) hashed(p *part) error {
 // where something can be done about it. The caller is who hashes.
 func (r *run) judge(p *part) (done bool, err error) {
 	if got := hex.EncodeToString(p.sum.Sum(nil)); got != p.SHA256 && p.SHA256 != "" {
-		if r.again(p) {
+		err := r.job.Wrong(p.i, fmt.Sprintf("got sha256 %s, want %s", got, p.SHA256))
+		if r.again(p, err) {
 			return false, nil
 		}
-		return false, r.job.Wrong(p.i, fmt.Sprintf("got sha256 %s, want %s", got, p.SHA256))
+		r.refuse(p)
+		return false, err
 	}
 	r.mu.Lock()
 	resumed := p.oldBytes()
@@ -152,22 +162,44 @@ func (r *run) judge(p *part) (done bool, err error) {
 	return true, r.through(p)
 }
 
-// again begins a part with a wrong hash anew, where other bytes can be had.
-func (r *run) again(p *part) bool {
+// again begins a part with a wrong hash anew, where other bytes can be had: of an
+// earlier run's blocks, of another place, and where a partial is at stake of the
+// same place, once.
+func (r *run) again(p *part, wrong error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p.restart()
-	if n := p.dropOld(); n > 0 {
+	if n := p.drop(old); n > 0 {
 		r.res.There -= n
 		return true
 	}
-	p.fallen = p.Elsewhere
-	return p.fallen
+	if p.refused || r.opts.Journal == nil && !p.Elsewhere {
+		return false
+	}
+	p.refused = true
+	if p.fallen = p.Elsewhere; !p.fallen {
+		r.res.There -= p.drop(fresh)
+		p.meter.restart()
+		p.meter.retry(wrong)
+	}
+	return true
+}
+
+// refuse notes that a part's content was wrong to the end. Of one that strangers
+// link to, in a file of its own, that says nothing about anything else: their hosts
+// may answer otherwise tomorrow.
+func (r *run) refuse(p *part) {
+	if !p.Elsewhere || r.job.Extent > 0 {
+		r.refused.Store(true)
+	}
 }
 
 // finish tells that a part is there and verified.
 func (r *run) finish(p *part, size int64, crc uint32, resumed int64) error {
 	if err := r.job.Done(p.i, p.file, size, crc); err != nil {
+		if errtext.IsContent(err) {
+			r.refuse(p)
+		}
 		return err
 	}
 	r.mu.Lock()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/internal/download"
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 )
 
@@ -127,7 +127,7 @@ func newPlace(sizes ...int) *place {
 	return p
 }
 
-var errWrong = errors.New("wrong content")
+var errWrong = errtext.Content("wrong content")
 
 func (p *place) job() download.Job {
 	return download.Job{
@@ -254,7 +254,7 @@ func (p *place) again() *place {
 // journal opens a journal for the parts.
 func (p *place) journal(t *testing.T, f *memory) *download.Journal {
 	t.Helper()
-	j, err := download.OpenJournal(f, "test", p.parts)
+	j, err := download.OpenJournal(f, "test", &download.Job{Parts: p.parts})
 	if err != nil {
 		t.Fatal(err)
 	}

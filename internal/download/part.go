@@ -23,6 +23,7 @@ type part struct {
 	proved   bool // a range was answered with that range
 	fails    int  // attempts since the last that did well
 	fallen   bool // ranges don't do
+	refused  bool // its content was wrong, and is fetched once more
 	next     int  // blocks that are hashed
 	hashing  bool // somebody hashes
 	ahead    int  // blocks of this run that wait for their hash
@@ -160,10 +161,10 @@ func (p *part) lose(i int) {
 	p.from = min(p.from, i)
 }
 
-// dropOld loses every block of an earlier run, and returns their size.
-func (p *part) dropOld() (n int64) {
+// drop loses every block in a state, and returns their size.
+func (p *part) drop(s state) (n int64) {
 	for i := range p.blocks {
-		if p.blocks[i].state == old {
+		if p.blocks[i].state == s {
 			p.lose(i)
 			n += p.blockSize(i)
 		}

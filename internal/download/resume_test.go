@@ -147,13 +147,13 @@ func TestPartialsThatCanNotBeTrusted(t *testing.T) {
 		}, false, total},
 		"it is empty":     {func(p *place, _ *memory) { p.files[0].b, p.files[1].b = nil, nil }, false, total},
 		"it is cut short": {func(p *place, _ *memory) { p.files[0].b = p.files[0].b[:mib+5] }, true, total},
-		"the journal is of something else": {func(_ *place, j *memory) {
+		"the journal's header is damaged": {func(_ *place, j *memory) {
 			j.flip(40)
-		}, false, total},
+		}, true, 0},
 		"the journal is no journal": {func(_ *place, j *memory) { j.b = []byte("garbage\n") }, false, total},
 		"the journal is gone":       {func(_ *place, j *memory) { j.b = nil }, false, total},
 		"the journal is all zeros":  {func(_ *place, j *memory) { clear(j.b) }, false, total},
-		"a record is wrong":         {func(_ *place, j *memory) { j.flip(64 + 20) }, true, total},
+		"a record is wrong":         {func(_ *place, j *memory) { j.flip(96 + 20) }, true, mib},
 		"the journal goes on":       {func(_ *place, j *memory) { j.b = append(j.b, content(7, 1000)...) }, true, 0},
 		"the journal claims too much": {func(p *place, j *memory) {
 			// The records of a run that was through, and the bytes of this one.
@@ -213,17 +213,17 @@ func TestAJournalThatLies(t *testing.T) {
 	}
 }
 
-// Where the place itself is wrong, what was there is thrown away once, and then
-// the content is at fault.
+// Where the place itself is wrong, what was there is thrown away once, all of the
+// part is fetched again once, and then the content is at fault.
 func TestAPlaceThatIsWrongForGood(t *testing.T) {
 	p, journal, _ := partly(t, false)
 	p.content = [][]byte{content(50, 12*mib), p.content[1]}
-	_, err := p.run(t, download.Options{Journal: p.journal(t, journal)})
-	if err == nil || !bytes.Contains([]byte(err.Error()), []byte("part 0: got sha256")) {
-		t.Fatalf("got %v, want that part 0 is wrong", err)
+	res, err := p.run(t, download.Options{Journal: p.journal(t, journal)})
+	if err == nil || !bytes.Contains([]byte(err.Error()), []byte("part 0: got sha256")) || !res.Refused {
+		t.Fatalf("got %v and %+v, want that part 0 is wrong", err, res)
 	}
-	if p.given > 15*mib {
-		t.Errorf("%d bytes came, want each at most once", p.given)
+	if p.given > 27*mib {
+		t.Errorf("%d bytes came, want each at most once more", p.given)
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
 // run is a job that is being done.
@@ -16,6 +19,7 @@ type run struct {
 	piece   int // blocks of a range
 	workers sync.WaitGroup
 	buffers sync.Pool
+	refused atomic.Bool // see Result
 
 	mu     sync.Mutex
 	news   *sync.Cond // something can be done that could not be before
@@ -180,13 +184,13 @@ func (r *run) begin(u unit, buf []byte) error {
 		return r.streams(u, buf)
 	}
 	i := u.parts[0]
-	if r.job.Check != nil {
-		if err := r.job.Check(r.ctx, i); err != nil {
-			return err
-		}
-	}
 	p, err := r.open(i, true)
 	if err != nil {
+		return err
+	}
+	if err := r.check(p); err != nil {
+		p.cancel()
+		p.file.Close()
 		return err
 	}
 	r.mu.Lock()
@@ -194,6 +198,22 @@ func (r *run) begin(u unit, buf []byte) error {
 	r.begun = append(r.begun, p)
 	r.news.Broadcast()
 	return nil
+}
+
+// check asks for what is to be right besides a part's content, and once more where
+// it is refused and a partial is at stake.
+func (r *run) check(p *part) error {
+	if r.job.Check == nil {
+		return nil
+	}
+	err := r.job.Check(r.ctx, p.i)
+	if errtext.IsContent(err) && r.opts.Journal != nil && r.ctx.Err() == nil {
+		err = r.job.Check(r.ctx, p.i)
+	}
+	if errtext.IsContent(err) && r.ctx.Err() == nil {
+		r.refuse(p)
+	}
+	return err
 }
 
 // through notes that a part that was read by ranges is done with.
@@ -218,5 +238,6 @@ func (r *run) closeFiles() {
 func (r *run) result() Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.res.Refused = r.refused.Load()
 	return r.res
 }

@@ -1,9 +1,12 @@
 package download
 
 import (
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
 // streams brings parts one after another, each as a verified stream.
@@ -88,7 +91,10 @@ func (r *run) stream(p *part, buf []byte) error {
 		if disk, ok := err.(diskError); ok { //nolint:errorlint // made by attempt, never wrapped
 			return disk.error
 		}
-		if attempt == attempts || r.ctx.Err() != nil || !temporary(err) {
+		if !r.retries(p, attempt, err) {
+			if open, ok := err.(openError); ok { //nolint:errorlint // the same
+				err = open.error
+			}
 			return r.failed(p, size, err)
 		}
 		p.meter.restart()
@@ -96,11 +102,42 @@ func (r *run) stream(p *part, buf []byte) error {
 	}
 }
 
+// retries reports whether a stream that ended in err is read again. Content that is
+// refused is, once, where a partial is at stake.
+func (r *run) retries(p *part, attempt int, err error) bool {
+	switch {
+	case r.ctx.Err() != nil:
+		return false
+	case attempt < attempts && temporary(err):
+		return true
+	}
+	return r.onceMore(p, err)
+}
+
+// onceMore reports whether a part is fetched again whose bytes ended in err: content
+// that is refused is, once, where a partial is at stake. It notes the second time.
+func (r *run) onceMore(p *part, err error) bool {
+	switch {
+	case !errtext.IsContent(err) || errors.As(err, new(openError)):
+		return false
+	case p.refused || r.opts.Journal == nil:
+		r.refuse(p)
+		return false
+	}
+	p.refused = true
+	return true
+}
+
+// openError is an error of a place that has given no bytes.
+type openError struct{ error }
+
+func (e openError) Unwrap() error { return e.error }
+
 // attempt reads a part once. It never writes beyond the part's size.
 func (r *run) attempt(p *part, buf []byte) (size int64, crc uint32, err error) {
 	body, err := r.job.Whole(r.ctx, p.i)
 	if err != nil {
-		return 0, 0, r.named(p, err)
+		return 0, 0, openError{r.named(p, err)}
 	}
 	defer body.Close()
 	var block uint32 // the CRC-32C of the block that is being received
@@ -123,7 +160,7 @@ func (r *run) attempt(p *part, buf []byte) (size int64, crc uint32, err error) {
 		block = crc32.Update(block, castagnoli, buf[:n])
 		size += int64(n)
 		if p.Size >= 0 && (size%BlockSize == 0 || size == p.Size) {
-			if err := r.opts.Journal.add(p.i, blocksOf(size)-1, block); err != nil {
+			if err := r.remember(p, blocksOf(size)-1, block); err != nil {
 				return size, crc, diskError{err}
 			}
 			p.startWriteback(blocksOf(size) - 1)

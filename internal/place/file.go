@@ -17,6 +17,7 @@ type File struct {
 	f       held     // its File is nil when it is done with
 	journal *os.File // nil without Options.Resume
 	writing sync.Mutex
+	lost    bool // a sync has failed
 }
 
 // Create begins the file name. Where it exists and is not to be replaced the
@@ -55,7 +56,12 @@ func (o *output) createFile() (*File, error) {
 		err = Explain("create", o.name, h.Truncate(0))
 	}
 	if err != nil {
-		o.parent.Remove(o.partial())
+		if h.fresh {
+			o.parent.Remove(o.partial())
+		}
+		if f.journal != nil {
+			f.journal.Close()
+		}
 		h.Close()
 		return nil, err
 	}
@@ -117,8 +123,14 @@ func (f *File) Truncate(size int64) error {
 	return Explain("write", f.out.name, f.f.Truncate(size))
 }
 
+// Clear makes the file an empty one.
+func (f *File) Clear() error { return f.Truncate(0) }
+
+// Unsynced reports whether Commit could not bring the content to the disk.
+func (f *File) Unsynced() bool { return f.lost }
+
 // Commit gives the file its final name once its content is on the disk. When it
-// returns an error Discard is still to be called. A failed sync is not tried
+// returns an error Keep or Discard is still to be called. A failed sync is not tried
 // again: the system may have dropped what it could not write. Where only the
 // sync of the folder failed, the complete file is in its place, but the name
 // may not survive a crash.
@@ -128,6 +140,7 @@ func (f *File) Commit() error {
 		return Explain("write", o.name, err)
 	}
 	if err := f.f.Sync(); err != nil {
+		f.lost = true
 		return Explain("write", o.name, err)
 	}
 	if err := o.rename(); err != nil {
@@ -152,6 +165,7 @@ func (f *File) Keep() (bool, error) {
 	if !f.f.locked || f.journal == nil {
 		return false, f.Discard()
 	}
+	chmod(f.f.File, 0o600) //nolint:errcheck // Commit may have changed it, and failed then
 	f.close()
 	return true, nil
 }

@@ -16,6 +16,7 @@ type Folder struct {
 	root    *os.Root // NAME.partial
 	journal *os.File // nil without Options.Resume
 	stale   bool
+	lost    bool // a sync has failed
 }
 
 // CreateFolder begins the folder name. An empty folder may be there already,
@@ -52,6 +53,12 @@ func (o *output) createFolder() (*Folder, error) {
 		d.journal, err = o.openJournal(!d.stale)
 	}
 	if err != nil {
+		if d.root != nil {
+			d.root.Close()
+			if !d.stale {
+				o.parent.Remove(o.partial())
+			}
+		}
 		d.unlock()
 		return nil, err
 	}
@@ -143,14 +150,21 @@ func (d *Folder) Partial() string { return d.out.beside(d.out.partial()) }
 // Options.Resume. It is empty unless the folder is Stale, and is removed with it.
 func (d *Folder) Journal() *os.File { return d.journal }
 
+// Clear removes everything in the folder.
+func (d *Folder) Clear() error { return d.Prune(func(string) bool { return false }) }
+
+// Unsynced reports whether Commit could not bring the content to the disk.
+func (d *Folder) Unsynced() bool { return d.lost }
+
 // Commit gives the folder its final name and the mode 0755 once everything in
-// it is on the disk. When it returns an error Discard is still to be called.
+// it is on the disk. When it returns an error Keep or Discard is still to be called.
 func (d *Folder) Commit() error {
 	o := d.out
 	if err := chmodFolder(d.root, "."); err != nil {
 		return Explain("write", o.name, err)
 	}
 	if err := syncTree(d.root); err != nil {
+		d.lost = true
 		return Explain("write", o.name, err)
 	}
 	// Windows renames no folder that is open.
@@ -181,6 +195,7 @@ func (d *Folder) Keep() (bool, error) {
 		return false, d.Discard()
 	}
 	d.root.Close()
+	d.out.parent.Chmod(d.out.partial(), 0o700) //nolint:errcheck // Commit may have changed it, and failed then
 	d.unlock()
 	d.out.parent.Close()
 	return true, nil

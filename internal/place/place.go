@@ -21,7 +21,9 @@
 // Nothing is left behind: after Commit or Discard there is no NAME.partial, no
 // journal and no lock. A process that is killed leaves them, and the next one
 // takes over. With Options.Resume it also takes over the content, and
-// NAME.partial.journal beside it says what that is; Keep leaves both on purpose.
+// NAME.partial.journal beside it says what that is; Keep leaves both on purpose
+// (package download says when). An output that can't be begun, for whatever reason,
+// leaves both as they were.
 // Content is taken over from plain files with one name that belong to the caller
 // and that nobody else may write to; this package believes nothing of it, and
 // what a folder holds besides is for [Folder.Prune] to remove. Without locks

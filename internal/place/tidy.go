@@ -75,15 +75,16 @@ func (o *output) tidyFolder() {
 	o.removeStaleJournal()
 }
 
-// journalled reports whether there is a journal that could be gone on with.
+// journalled reports whether there is a journal that could be gone on with, or that
+// nobody can look at now.
 func (o *output) journalled() bool {
-	f := o.staleJournal(o.partial() + journalSuffix)
+	f, err := o.staleJournal(o.partial() + journalSuffix)
 	if f == nil {
-		return false
+		return err != nil
 	}
 	defer f.Close()
 	fi, err := f.Stat()
-	return err == nil && fi.Size() > 0
+	return err != nil || fi.Size() > 0
 }
 
 // removeStaleJournal removes a journal that nothing belongs to, if it is a plain

@@ -37,11 +37,11 @@ type AssembleOptions struct {
 // complete and on the disk; until then it is NAME.partial beside it. Memory does
 // not depend on the members' sizes.
 //
-// After an error NAME.partial and its journal stay, and the error carries the
-// hint that the same call goes on with them, where 1 MiB or more has arrived and
-// the content is not at fault (ErrFormat, ErrVersion, ErrChecksum,
-// ErrInsecurePath, ErrLimit); else nothing is left. What was left is read and
-// hashed again before it is believed. The output of another carton replaces it.
+// After an error NAME.partial and its journal stay, with the hint that the same call
+// goes on with them, unless nothing has arrived or a member was refused and refused
+// again when it was read once more (internal/download has the rule). What was left
+// is read and hashed again before it is believed. The output of another carton
+// replaces it once that can be had.
 //
 // A file that exists is ErrExist without Replace; one that another process is
 // writing is ErrBusy. A member whose size the source can't tell is ErrLink.
@@ -53,33 +53,27 @@ func Assemble(ctx context.Context, name string, src Source, opts AssembleOptions
 	if err != nil {
 		return err
 	}
-	a := &assembly{out: out, transfer: transfer{src, opts.Concurrency, opts.Progress}}
-	result, err := a.fill(ctx, opts.Thin)
-	if err != nil {
-		return unfinished(out, result, err)
-	}
-	if err := out.Commit(); err != nil {
-		// A sync that failed is not tried again: what is read back may not be what is
-		// on the disk.
-		return discarded(out, err)
+	a := &assembly{out: out, partial: download.NewPartial(out), transfer: transfer{src, opts.Concurrency, opts.Progress}}
+	if err := a.partial.End(a.fill(ctx, opts.Thin)); err != nil {
+		return err
 	}
 	if opts.Resumed != nil {
-		opts.Resumed(result.Resumed)
+		opts.Resumed(a.partial.Resumed())
 	}
 	return nil
 }
 
 // fill plans the carton and writes it.
-func (a *assembly) fill(ctx context.Context, thin *Links) (download.Result, error) {
+func (a *assembly) fill(ctx context.Context, thin *Links) error {
 	members, err := listMembers(ctx, a.src)
 	if err != nil {
-		return download.Result{}, err
+		return err
 	}
 	if thin != nil {
 		members = slices.DeleteFunc(members, func(m Member) bool { return leftOut(m, thin) })
 	}
 	if err := a.lay(members, a.src.Manifest(), thin); err != nil {
-		return download.Result{}, err
+		return err
 	}
 	return a.write(ctx, members)
 }
@@ -116,9 +110,10 @@ func listMembers(ctx context.Context, src Source) ([]Member, error) {
 // assembly is a canonical carton that is being written.
 type assembly struct {
 	transfer
-	out  *place.File
-	plan *Plan
-	text map[string][]byte // members that are written from memory
+	out     *place.File
+	partial *download.Partial
+	plan    *Plan
+	text    map[string][]byte // members that are written from memory
 }
 
 // lay makes the plan.
@@ -142,7 +137,7 @@ func (a *assembly) lay(members []Member, manifest *Manifest, links *Links) error
 }
 
 // write fills the file.
-func (a *assembly) write(ctx context.Context, members []Member) (r download.Result, err error) {
+func (a *assembly) write(ctx context.Context, members []Member) error {
 	var symlinks []Member
 	members = slices.DeleteFunc(members, func(m Member) bool {
 		if m.Target != "" {
@@ -151,47 +146,35 @@ func (a *assembly) write(ctx context.Context, members []Member) (r download.Resu
 		return m.Target != ""
 	})
 	job := a.job(members, a)
-	journal, err := a.takeOver(job)
-	if err != nil {
-		return r, err
+	job.Extent = a.plan.Size()
+	if err := a.partial.TakeOver(ctx, a.src.Manifest().ModelHash(), &job); err != nil {
+		return place.Explain("write", a.out.Name(), err)
+	}
+	// What is missing at the end would be a hole, never a short file.
+	if err := a.out.Truncate(a.plan.Size()); err != nil {
+		return err
 	}
 	for p, b := range a.text {
 		if err := a.entry(p, b, crcOf(b)); err != nil {
-			return r, err
+			return err
 		}
 	}
 	for _, m := range symlinks {
 		i, _ := a.plan.find(m.Path)
 		target := []byte(a.plan.Member(i).Target)
 		if err := a.entry(m.Path, target, crcOf(target)); err != nil {
-			return r, err
+			return err
 		}
 	}
-	if r, err = download.Run(ctx, job, a.options(journal)); err != nil {
-		return r, err
+	if err := a.partial.Run(ctx, a.options()); err != nil {
+		return err
 	}
 	tail, err := a.plan.Tail()
 	if err != nil {
-		return r, err
+		return err
 	}
 	_, err = a.out.WriteAt(tail, a.plan.Size()-int64(len(tail)))
-	return r, err
-}
-
-// takeOver opens the journal, and gives the file its size: what is missing at the
-// end would be a hole, never a short file. What an earlier run left stays where
-// the journal is of the same plan.
-func (a *assembly) takeOver(job download.Job) (*download.Journal, error) {
-	journal, err := download.OpenJournal(a.out.Journal(), a.src.Manifest().ModelHash(), job.Parts)
-	if err != nil {
-		return nil, place.Explain("write", a.out.Name(), err)
-	}
-	if a.out.Stale() && journal.Empty() {
-		if err := a.out.Truncate(0); err != nil {
-			return nil, err
-		}
-	}
-	return journal, a.out.Truncate(a.plan.Size())
+	return err
 }
 
 func (a *assembly) offset(m Member) int64 {

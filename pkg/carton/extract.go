@@ -71,43 +71,41 @@ func Extract(ctx context.Context, dir string, src Source, opts ExtractOptions) e
 	x := &extraction{
 		transfer: transfer{src, opts.Concurrency, opts.Progress},
 		out:      out,
+		partial:  download.NewPartial(out),
 		root:     folderPrefix(opts.Folder),
 	}
-	result, err := x.fill(ctx, opts)
-	if err != nil {
-		return unfinished(out, result, err)
-	}
-	if err := out.Commit(); err != nil {
-		return discarded(out, err) // see Assemble
+	if err := x.partial.End(x.fill(ctx, opts)); err != nil {
+		return err
 	}
 	if opts.Resumed != nil {
-		opts.Resumed(result.Resumed)
+		opts.Resumed(x.partial.Resumed())
 	}
 	return nil
 }
 
 // fill chooses the members and writes them.
-func (x *extraction) fill(ctx context.Context, opts ExtractOptions) (download.Result, error) {
+func (x *extraction) fill(ctx context.Context, opts ExtractOptions) error {
 	all, err := listMembers(ctx, x.src)
 	if err != nil {
-		return download.Result{}, err
+		return err
 	}
 	chosen, err := choose(all, opts)
 	if err != nil {
-		return download.Result{}, err
+		return err
 	}
-	result, err := x.write(ctx, chosen)
+	err = x.write(ctx, chosen)
 	if err == nil && len(chosen) == len(all) && x.root == "" {
 		err = x.manifest()
 	}
-	return result, err
+	return err
 }
 
 // extraction is a folder that is being filled.
 type extraction struct {
 	transfer
-	out  *place.Folder
-	root string // prefix of member paths that is left out: "", or ends in "/"
+	out     *place.Folder
+	partial *download.Partial
+	root    string // prefix of member paths that is left out: "", or ends in "/"
 }
 
 // to returns a member's path in the folder.
@@ -117,11 +115,11 @@ func (x *extraction) offset(Member) int64 { return 0 }
 
 // write makes folders, then files, then symlinks: no file is ever made where a
 // symlink could lead somewhere else.
-func (x *extraction) write(ctx context.Context, members []Member) (r download.Result, err error) {
+func (x *extraction) write(ctx context.Context, members []Member) error {
 	var files, symlinks []Member
 	for _, m := range members {
 		if err := checkLocalName(runtime.GOOS, x.to(m)); err != nil {
-			return r, err
+			return err
 		}
 		if m.Target == "" {
 			files = append(files, m)
@@ -130,41 +128,39 @@ func (x *extraction) write(ctx context.Context, members []Member) (r download.Re
 		}
 	}
 	job := x.job(files, x)
-	journal, err := x.takeOver(job, files)
-	if err != nil {
-		return r, err
+	if err := x.takeOver(ctx, &job, files); err != nil {
+		return err
 	}
 	for _, dir := range x.folders(members) {
 		if err := x.out.Mkdir(dir); err != nil {
-			return r, err
+			return err
 		}
 	}
-	if r, err = download.Run(ctx, job, x.options(journal)); err != nil {
-		return r, err
+	if err := x.partial.Run(ctx, x.options()); err != nil {
+		return err
 	}
 	for _, m := range symlinks {
 		if err := x.out.Symlink(m.Target, x.to(m)); err != nil {
-			return r, err
+			return err
 		}
 	}
-	return r, nil
+	return nil
 }
 
-// takeOver opens the journal, and removes what an earlier run left, but for the
-// files that the job makes where the journal is of the same one.
-func (x *extraction) takeOver(job download.Job, files []Member) (*download.Journal, error) {
-	journal, err := download.OpenJournal(x.out.Journal(), x.src.Manifest().ModelHash()+" "+x.root, job.Parts)
-	if err != nil {
-		return nil, x.out.Explain("write", ".", err)
+// takeOver goes on with what an earlier run left, and removes of it what the job does
+// not make.
+func (x *extraction) takeOver(ctx context.Context, job *download.Job, files []Member) error {
+	if err := x.partial.TakeOver(ctx, x.src.Manifest().ModelHash()+" "+x.root, job); err != nil {
+		return x.out.Explain("write", ".", err)
 	}
 	if !x.out.Stale() {
-		return journal, nil
+		return nil
 	}
-	keep := map[string]bool{}
+	made := map[string]bool{}
 	for _, m := range files {
-		keep[x.to(m)] = !journal.Empty()
+		made[x.to(m)] = true
 	}
-	return journal, x.out.Prune(func(path string) bool { return keep[path] })
+	return x.out.Prune(func(path string) bool { return made[path] })
 }
 
 // folders returns the folders that members lie in, outer ones first.
@@ -187,22 +183,14 @@ func (x *extraction) create(m Member) (download.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &explainedFile{f, func(op string, err error) error { return x.out.Explain(op, x.to(m), err) }}
-	if m.Size >= 0 {
-		err = w.explain("write", f.Truncate(m.Size))
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return w, nil
+	return &explainedFile{f, func(op string, err error) error { return x.out.Explain(op, x.to(m), err) }}, nil
 }
 
-// done cuts the file of a member whose size was not known: an attempt that failed
-// may have written more.
-func (x *extraction) done(m Member, f download.File, size int64, _ uint32) error {
+// done cuts the file of a member, which no file is before its hash was right: an
+// attempt that failed may have written more, and who told its size may be wrong.
+func (x *extraction) done(_ Member, f download.File, size int64, _ uint32) error {
 	w, ok := f.(*explainedFile)
-	if m.Size >= 0 || !ok {
+	if !ok {
 		return nil
 	}
 	return w.explain("write", w.f.Truncate(size))

@@ -7,8 +7,6 @@ import (
 	"io"
 
 	"github.com/carton-oci/carton-oci/internal/download"
-	"github.com/carton-oci/carton-oci/internal/errtext"
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 )
 
@@ -62,8 +60,8 @@ func (t *transfer) job(members []Member, to target) download.Job {
 }
 
 // options are those of a download of t.
-func (t *transfer) options(j *download.Journal) download.Options {
-	return download.Options{Concurrency: t.concurrency, Journal: j, Progress: t.progress}
+func (t *transfer) options() download.Options {
+	return download.Options{Concurrency: t.concurrency, Progress: t.progress}
 }
 
 // checkCRC holds what the zip says against content that was read by ranges.
@@ -72,39 +70,6 @@ func (t *transfer) checkCRC(path string, got uint32) error {
 		return errorf(ErrChecksum, path, "got CRC %08x, the zip says %08x", got, want)
 	}
 	return nil
-}
-
-// output is a file or folder that is being made.
-type output interface {
-	Partial() string
-	Keep() (bool, error)
-	Discard() error
-}
-
-// unfinished ends an output that err keeps from being complete. What arrived stays
-// for the next run, unless there is little of it, or it was the content that was
-// wrong: then nothing is left.
-func unfinished(out output, r download.Result, err error) error {
-	sentence := r.Sentence(errtext.Quote(out.Partial()))
-	if sentence == "" || errtext.IsContent(err) {
-		return discarded(out, err)
-	}
-	kept, left := out.Keep()
-	switch {
-	case left != nil:
-		return hint.With(err, "%v: remove it by hand", left)
-	case kept:
-		return hint.With(err, "%s", hint.Text(sentence))
-	}
-	return err
-}
-
-// discarded removes an output that was not committed, and returns err.
-func discarded(out output, err error) error {
-	if left := out.Discard(); left != nil {
-		return hint.With(err, "%v: remove it by hand", left)
-	}
-	return err
 }
 
 // named returns err saying which member it is about, as errors of this package

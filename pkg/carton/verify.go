@@ -87,7 +87,7 @@ func Verify(ctx context.Context, src Source, opts VerifyOptions) (*Report, error
 		v.count(size)
 		return v.note(ctx, read[i].Path, err)
 	}
-	if _, err := download.Run(ctx, job, v.options(nil)); err != nil {
+	if _, err := download.Run(ctx, job, v.options()); err != nil {
 		return nil, err
 	}
 	if err := v.strings(ctx, index, read); err != nil {

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/carton-oci/carton-oci/internal/download"
-	"github.com/carton-oci/carton-oci/internal/errtext"
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/opencontainers/go-digest"
@@ -77,50 +75,66 @@ func checkRange(desc ocispec.Descriptor, off, n int64) error {
 }
 
 // Push implements [Store]. The blob gets its name when it is complete, verified
-// and on the disk. One that is there already, in the right size, is not read.
+// and on the disk. One that is there already is read and hashed, and replaced where
+// it is damaged. After an error what has arrived stays for the next push.
 func (d *Dir) Push(ctx context.Context, desc ocispec.Descriptor, open Opener, sent func(off int64)) error {
-	return d.pushBlob(ctx, desc, false, func(f *place.File) (download.Result, error) {
-		r, err := open(ctx, 0)
-		if err != nil {
-			return download.Result{}, err
+	_, err := d.fill(ctx, Layer{Descriptor: desc, Open: open}, nil, func(e progress.Event) {
+		if sent != nil && (e.State == progress.Moving || e.State == progress.Finished) {
+			sent(e.Done)
 		}
-		v := NewVerifier(r, desc)
-		defer v.Close()
-		w := &sentWriter{ctx: ctx, w: io.NewOffsetWriter(f, 0), sent: sent}
-		_, err = io.CopyBuffer(w, readerFunc(v.Read), make([]byte, copyBuffer))
-		return download.Result{}, err
 	})
+	return err
 }
 
-// pushRanges is Push of a layer whose ranges are cheap: many at once, and with
-// what an earlier push has brought, of which it returns the number of bytes.
-func (d *Dir) pushRanges(ctx context.Context, l Layer, budget *download.Budget, watch progress.Func) (resumed int64, err error) {
-	err = d.pushBlob(ctx, l.Descriptor, true, func(f *place.File) (download.Result, error) {
-		job := l.job(f)
-		journal, err := download.OpenJournal(f.Journal(), string(l.Digest), job.Parts)
-		if err == nil && f.Stale() && journal.Empty() {
-			err = f.Truncate(0)
+// fill is Push of a layer, by many ranges at once where those are cheap. It returns
+// how many bytes an earlier push had brought.
+func (d *Dir) fill(ctx context.Context, l Layer, budget *download.Budget, watch progress.Func) (resumed int64, err error) {
+	if err := CheckDescriptor(l.Descriptor); err != nil {
+		return 0, err
+	}
+	if err := d.create(ctx); err != nil {
+		return 0, err
+	}
+	there, damaged, err := d.has(ctx, l.Descriptor, nil)
+	if there || err != nil {
+		return 0, err
+	}
+	f, err := d.acquire(ctx, blobPath(l.Digest), place.Options{Replace: damaged, Resume: true})
+	if err != nil {
+		return 0, err
+	}
+	if f == nil { // another process has pushed it meanwhile
+		if there, _, err = d.has(ctx, l.Descriptor, nil); err == nil && !there {
+			err = errorf(ErrDigest, string(l.Digest), "another process left other bytes in %s", quote(d.path))
 		}
-		if err == nil {
-			err = f.Truncate(l.Size)
-		}
-		if err != nil {
-			return download.Result{}, place.Explain("write", f.Name(), err)
-		}
-		r, err := download.Run(ctx, job, download.Options{
-			Concurrency: budget.Connections(), Budget: budget, Journal: journal, Progress: watch,
-		})
-		resumed = r.Resumed
-		return r, err
-	})
-	return resumed, err
+		return 0, err
+	}
+	partial := download.NewPartial(f)
+	err = partial.End(l.download(ctx, f, partial, budget, watch))
+	return partial.Resumed(), err
+}
+
+// download fills the blob's file.
+func (l *Layer) download(
+	ctx context.Context, f *place.File, partial *download.Partial, budget *download.Budget, watch progress.Func,
+) error {
+	job := l.job(f)
+	err := partial.TakeOver(ctx, string(l.Digest), &job)
+	if err == nil {
+		err = f.Truncate(l.Size)
+	}
+	if err != nil {
+		return place.Explain("write", f.Name(), err)
+	}
+	return partial.Run(ctx, download.Options{Concurrency: budget.Connections(), Budget: budget, Progress: watch})
 }
 
 // job is the download of a layer into a file.
 func (l *Layer) job(f *place.File) download.Job {
 	return download.Job{
-		Parts: []download.Part{{Name: l.label(), Size: l.Size, SHA256: l.Digest.Encoded(), Ranged: true}},
-		Range: func(ctx context.Context, _ int, off, n int64) (io.ReadCloser, error) { return l.OpenRange(ctx, off, n) },
+		Parts:  []download.Part{{Name: l.label(), Size: l.Size, SHA256: l.Digest.Encoded(), Ranged: l.OpenRange != nil}},
+		Extent: l.Size,
+		Range:  func(ctx context.Context, _ int, off, n int64) (io.ReadCloser, error) { return l.OpenRange(ctx, off, n) },
 		Whole: func(ctx context.Context, _ int) (io.ReadCloser, error) {
 			r, err := l.Open(ctx, 0)
 			if err != nil {
@@ -141,53 +155,37 @@ type unclosed struct{ *place.File }
 
 func (unclosed) Close() error { return nil }
 
-// pushBlob makes a blob's file and has it filled. With keep, what has arrived
-// stays after an error for the next push to go on with, unless it was the content
-// that was wrong.
-func (d *Dir) pushBlob(
-	ctx context.Context, desc ocispec.Descriptor, keep bool, fill func(*place.File) (download.Result, error),
-) error {
-	if err := CheckDescriptor(desc); err != nil {
-		return err
-	}
-	if err := d.create(ctx); err != nil {
-		return err
-	}
-	there, damaged, err := d.has(ctx, desc)
-	if there || err != nil {
-		return err
-	}
-	f, err := d.acquire(ctx, blobPath(desc.Digest), place.Options{Replace: damaged, Resume: keep})
-	if err != nil {
-		return err
-	}
-	if f == nil { // another process has pushed it meanwhile
-		if there, _, err = d.has(ctx, desc); err == nil && !there {
-			err = errorf(ErrDigest, string(desc.Digest), "another process left other bytes in %s", quote(d.path))
-		}
-		return err
-	}
-	defer f.Discard() //nolint:errcheck // after Commit and Keep it does nothing
-	result, err := fill(f)
-	if err == nil {
-		return f.Commit()
-	}
-	if sentence := result.Sentence(quote(f.Partial())); keep && sentence != "" && !errtext.IsContent(err) {
-		if kept, _ := f.Keep(); kept {
-			err = hint.With(err, "%s", hint.Text(sentence))
-		}
-	}
-	return err
+// Has reports whether a blob is there, which is to say that it has its digest: a
+// blob of the right size may be what a disk, a copy or somebody else made of it, and
+// an artifact that is pushed relies on it.
+func (d *Dir) Has(ctx context.Context, desc ocispec.Descriptor) (bool, error) {
+	there, _, err := d.has(ctx, desc, nil)
+	return there, err
 }
 
-// has reports whether a blob is there in its size, or in another one. Blobs get
-// their names when they were verified, so the size is all that is looked at.
-func (d *Dir) has(ctx context.Context, desc ocispec.Descriptor) (there, damaged bool, err error) {
+// has reports whether a blob is there, or other bytes are in its place. read, which
+// may be nil, is told how far it has been read.
+func (d *Dir) has(ctx context.Context, desc ocispec.Descriptor, read func(off int64)) (there, damaged bool, err error) {
 	size, err := d.Stat(ctx, desc.Digest)
-	if errors.Is(err, ErrNotFound) {
+	switch {
+	case errors.Is(err, ErrNotFound):
 		return false, false, nil
+	case err != nil:
+		return false, false, err
+	case size != desc.Size:
+		return false, true, nil
 	}
-	return err == nil && size == desc.Size, err == nil && size != desc.Size, err
+	r, err := d.OpenRange(ctx, desc, 0, -1)
+	if err != nil {
+		return false, false, err
+	}
+	v := NewVerifier(r, desc)
+	defer v.Close()
+	_, err = io.CopyBuffer(&sentWriter{ctx: ctx, w: io.Discard, sent: read}, readerFunc(v.Read), make([]byte, copyBuffer))
+	if errors.Is(err, ErrDigest) {
+		return false, true, nil
+	}
+	return err == nil, false, err
 }
 
 // sentWriter tells how far a copy is, and stops it with its context. It lives

@@ -111,9 +111,9 @@ func CheckArtifact(ctx context.Context, s Store, a *Artifact) error {
 	return nil
 }
 
-// Has reports whether a store holds a blob: by its digest, or by media type,
-// digest and size where the store knows content so ([FromTarget]). One of
-// another size is ErrDigest.
+// Has reports whether a store holds a blob: by its digest; by media type, digest and
+// size where the store knows content so ([FromTarget]); by its content in a folder
+// ([Dir.Has]). One of another size is ErrDigest elsewhere.
 func Has(ctx context.Context, s Store, desc ocispec.Descriptor) (bool, error) {
 	if byDescriptor, ok := s.(interface {
 		Has(ctx context.Context, desc ocispec.Descriptor) (bool, error)
@@ -232,7 +232,7 @@ func (p *pusher) pushOne(ctx context.Context, l Layer) error {
 
 // bring gets a blob into the store in the cheapest way that works.
 func (p *pusher) bring(ctx context.Context, l Layer) (Status, error) {
-	there, err := Has(ctx, p.store, l.Descriptor)
+	there, err := p.has(ctx, l)
 	if err != nil {
 		return "", err
 	}
@@ -249,6 +249,19 @@ func (p *pusher) bring(ctx context.Context, l Layer) (Status, error) {
 		}
 	}
 	return Uploaded, p.upload(ctx, l)
+}
+
+// has asks whether the store holds a blob, and tells how far a folder's has been read.
+func (p *pusher) has(ctx context.Context, l Layer) (bool, error) {
+	d, ok := p.store.(*Dir)
+	if !ok {
+		return Has(ctx, p.store, l.Descriptor)
+	}
+	there, damaged, err := d.has(ctx, l.Descriptor, func(off int64) { p.report(l, progress.Moving, off, nil) })
+	if damaged {
+		p.report(l, progress.Retrying, 0, errorf(ErrDigest, string(l.Digest), "is damaged in %s, and replaced", quote(d.path)))
+	}
+	return there, err
 }
 
 // upload pushes a blob. Where what arrived does not have the digest, the source
@@ -268,7 +281,7 @@ func (p *pusher) try(ctx context.Context, l Layer) error {
 	if l.Open == nil {
 		return errorf(ErrNotFound, string(l.Digest), "is not in the store and nothing else has it")
 	}
-	if d, ok := p.store.(*Dir); ok && l.OpenRange != nil && l.Size > download.BlockSize {
+	if d, ok := p.store.(*Dir); ok {
 		return p.fill(ctx, d, l)
 	}
 	for attempt := 1; ; attempt++ {
@@ -299,9 +312,9 @@ func (p *pusher) send(ctx context.Context, l Layer) error {
 	return err
 }
 
-// fill brings a blob to a folder by many ranges at once.
+// fill brings a blob to a folder.
 func (p *pusher) fill(ctx context.Context, d *Dir, l Layer) error {
-	resumed, err := d.pushRanges(ctx, l, p.budget, func(e progress.Event) {
+	resumed, err := d.fill(ctx, l, p.budget, func(e progress.Event) {
 		switch e.State {
 		case progress.Resumed:
 			p.resume(l, e.Done)

@@ -118,7 +118,9 @@ func (r *Repository) Mount(ctx context.Context, desc ocispec.Descriptor, from la
 
 // OpenRange opens n bytes of a blob from offset off; n < 0 means to the end.
 // It survives what may pass, and verifies nothing. Each request goes to the
-// registry itself: the address that it redirects to may expire.
+// registry itself: the address that it redirects to may expire. An answer of another
+// size is httprange.ErrAnswer and not ErrDigest: it may be a proxy's error page, and
+// says nothing of the blob.
 func (r *Repository) OpenRange(ctx context.Context, desc ocispec.Descriptor, off, n int64) (io.ReadCloser, error) {
 	if err := checkDigest(desc.Digest); err != nil {
 		return nil, fmt.Errorf("blob: %w: %w", err, layout.ErrFormat)
@@ -137,9 +139,9 @@ func (r *Repository) OpenRange(ctx context.Context, desc ocispec.Descriptor, off
 		return http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	}, off, n, desc.Size)
 	if err != nil {
-		return nil, blobError(err)
+		return nil, err
 	}
-	return blobReader{body}, nil
+	return body, nil
 }
 
 func (r *Repository) getBlob(req *http.Request) (*http.Response, error) {
@@ -149,22 +151,6 @@ func (r *Repository) getBlob(req *http.Request) (*http.Response, error) {
 	}
 	r.host.reached.Store(true)
 	return resp, nil
-}
-
-// blobReader is a body whose errors are this package's.
-type blobReader struct{ *httprange.Body }
-
-func (b blobReader) Read(p []byte) (int, error) {
-	n, err := b.Body.Read(p)
-	return n, blobError(err)
-}
-
-// blobError makes a blob of another size than was promised what it is.
-func blobError(err error) error {
-	if errors.Is(err, httprange.ErrAnswer) {
-		return fmt.Errorf("%w: %w", err, layout.ErrDigest)
-	}
-	return err
 }
 
 // isAnswer reports whether err is what a registry or its token server said.

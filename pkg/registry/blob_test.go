@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -95,15 +96,15 @@ func TestOpenRangeFails(t *testing.T) {
 		"404":        {effect: registrytest.Answer(404, `{"errors":[{"code":"BLOB_UNKNOWN","message":"blob unknown"}]}`), kind: layout.ErrNotFound, says: `404 Not Found: "blob unknown"`, gets: 1},
 		"403":        {effect: registrytest.Answer(403, ""), kind: ErrDenied, says: "403 Forbidden", gets: 1},
 		"503":        {effect: registrytest.Answer(503, ""), says: "gave up after 6 attempts", gets: 6},
-		"a web page": {effect: registrytest.Answer(200, page, "Content-Type", "text/html"), kind: layout.ErrDigest, says: "26 bytes, want 1000", gets: 1},
-		"too long":   {effect: registrytest.Answer(200, strings.Repeat("x", 1001)), kind: layout.ErrDigest, says: "1001 bytes, want 1000", gets: 1},
+		"a web page": {effect: registrytest.Answer(200, page, "Content-Type", "text/html"), kind: httprange.ErrAnswer, says: "26 bytes, want 1000", gets: 1},
+		"too long":   {effect: registrytest.Answer(200, strings.Repeat("x", 1001)), kind: httprange.ErrAnswer, says: "1001 bytes, want 1000", gets: 1},
 		"no login":   {auth: registrytest.Auth{Users: map[string]string{"x": "y"}}, kind: ErrUnauthorized, says: "401", gets: 2},
 		"a loop": {effect: func(w http.ResponseWriter, req *http.Request, _ http.Handler) {
 			http.Redirect(w, req, req.URL.Path, http.StatusTemporaryRedirect)
 		}, kind: ErrUnsafe, says: "10 redirects", gets: 10},
 		"to a file":    {effect: registrytest.Answer(307, "", "Location", "file:///etc/passwd"), kind: ErrUnsafe, says: "file", gets: 1},
 		"shouting":     {effect: registrytest.Answer(400, strings.Repeat("\x1b[31mfire\n", 1<<20), "Content-Type", "text/plain"), says: "fire [31mfire", gets: 1},
-		"empty answer": {effect: registrytest.Answer(200, "", "Content-Length", "0"), kind: layout.ErrDigest, says: "0 bytes, want 1000", gets: 1},
+		"empty answer": {effect: registrytest.Answer(200, "", "Content-Length", "0"), kind: httprange.ErrAnswer, says: "0 bytes, want 1000", gets: 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
