@@ -22,13 +22,14 @@ func NewRange(
 	if err != nil {
 		return nil, err
 	}
-	r := io.NopCloser(nil)
-	if count > 0 {
-		if r, err = open(off, count); err != nil {
-			return nil, err
-		}
+	if count == 0 {
+		return ranged(nil, io.NopCloser(nil), 0, short), nil
 	}
-	return ranged(r, r, count, short), nil
+	r, err := open(off, count)
+	if err != nil {
+		return nil, err
+	}
+	return &exactly{r: r, left: count, short: short, Closer: r, ends: true}, nil
 }
 
 // ResolveSymlinks checks the symlinks among members sorted by path, and gives

@@ -70,11 +70,18 @@ type exactly struct {
 	r     io.Reader
 	left  int64
 	short bool
+	ends  bool // r ends where the range does, and may have an error to tell then
 	io.Closer
 }
 
 func (e *exactly) Read(b []byte) (int, error) {
 	if e.left == 0 {
+		if e.ends {
+			e.ends = false
+			if n, err := e.r.Read(make([]byte, 1)); n == 0 && err != nil && err != io.EOF { //nolint:errorlint // the same
+				return 0, err
+			}
+		}
 		if e.short {
 			return 0, io.ErrUnexpectedEOF
 		}
