@@ -14,6 +14,9 @@ func ownedByCaller(fi fs.FileInfo) bool {
 	return ok && int(st.Uid) == os.Geteuid()
 }
 
+// modeBits are the mode bits that mean something here.
+const modeBits = 0o777
+
 // links returns how many names a file has.
 func links(fi fs.FileInfo) uint64 {
 	st, ok := fi.Sys().(*syscall.Stat_t)

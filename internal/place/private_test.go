@@ -11,37 +11,63 @@ import (
 )
 
 func TestPrivateDir(t *testing.T) {
-	lax := filepath.Join(t.TempDir(), "a", "b")
-	if err := os.MkdirAll(lax, 0o755); err != nil {
+	dir := filepath.Join(t.TempDir(), "c", "d")
+	open := func(dir string) error {
+		root, err := place.PrivateDir(dir)
+		if err == nil {
+			root.Close()
+		}
+		return err
+	}
+	if err := open(dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{lax, filepath.Join(t.TempDir(), "c", "d")} {
-		root, err := place.PrivateDir(dir)
+	fi, err := os.Stat(dir)
+	if err != nil || runtime.GOOS != "windows" && fi.Mode().Perm() != 0o700 {
+		t.Errorf("got %v, %v, want a folder of mode 0700", fi.Mode(), err)
+	}
+	refused := func(what, dir string) {
+		t.Helper()
+		before, err := os.Stat(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		root.Close()
-		fi, err := os.Stat(dir)
-		if err != nil || !fi.IsDir() || runtime.GOOS != "windows" && fi.Mode().Perm() != 0o700 {
-			t.Errorf("got %v, %v, want a folder of mode 0700", fi.Mode(), err)
+		if open(dir) == nil {
+			t.Errorf("%s: is opened", what)
+		}
+		if after, err := os.Stat(dir); err != nil || after.Mode() != before.Mode() {
+			t.Errorf("%s: its mode was %v and is %v", what, before.Mode(), after.Mode())
 		}
 	}
 	file := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if root, err := place.PrivateDir(file); err == nil {
-		root.Close()
-		t.Error("a file is no folder")
+	refused("a file", file)
+	if runtime.GOOS == "windows" {
+		return
 	}
-	if os.Geteuid() == 0 && runtime.GOOS == "linux" {
-		if err := os.Chown(lax, 12345, 12345); err != nil {
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	refused("a symlink", link)
+	for mode, want := range map[os.FileMode]bool{0o755: true, 0o775: false, 0o777: false} {
+		if err := os.Chmod(dir, mode); err != nil {
 			t.Fatal(err)
 		}
-		if root, err := place.PrivateDir(lax); err == nil {
-			root.Close()
-			t.Error("the folder belongs to another user")
+		if want != (open(dir) == nil) {
+			t.Errorf("mode %04o: want it opened %v", mode, want)
 		}
+		if !want {
+			refused(mode.String(), dir)
+		}
+	}
+	if os.Geteuid() == 0 {
+		if err := errors.Join(os.Chmod(dir, 0o700), os.Chown(dir, 12345, 12345)); err != nil {
+			t.Fatal(err)
+		}
+		refused("another user's", dir)
 	}
 }
 

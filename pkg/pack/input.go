@@ -83,7 +83,7 @@ func (p *packer) collectFolder(dir string) error {
 			if err := p.readTree(root); err != nil {
 				return err
 			}
-		} else if pmf.Headless(root.FS()) {
+		} else if pmf.Headless(localfile.FS(root)) {
 			p.warnf("is laid out like a tree of the Plums Model Format, and has no metadata.yaml: it is packed as a folder like any other")
 		}
 	}

@@ -214,8 +214,16 @@ func TestHelper(t *testing.T) {
 		"junk":        {config: single, script: `echo hunter2`, says: "docker-credential-test"},
 		"leaks":       {config: single, script: found + `; exit 1`, says: "not shown"},
 		"terminal":    {config: single, script: `printf '\033[31mred\nline\n'; exit 1`, says: "[31mred line"},
-		"hangs":       {config: single, script: `exec sleep 60`, says: "no answer within 300ms"},
-		"child hangs": {config: single, script: `sleep 5`, says: "no answer within 300ms"},
+		"stderr":      {config: single, script: `printf '\033[31mred\nline\n' >&2; exit 1`, says: "[31mred line"},
+		"endless":     {config: single, script: `exec yes`, says: "printed more than 1048576 bytes"},
+		"endless log": {config: single, script: `exec yes >&2`, says: "printed more than 1048576 bytes"},
+		"endless child": {
+			config: single, script: `yes & wait`, says: "printed more than 1048576 bytes",
+		},
+		"leaves a daemon": {config: single, script: found + `; sleep 60 & exit 0`, want: auth.Credential{Username: "hu", Password: "hunter2"}},
+		"no JSON, no end": {config: single, script: `exec yes '{'`, says: "printed more than"},
+		"hangs":           {config: single, script: `exec sleep 60`, says: "no answer within 300ms"},
+		"child hangs":     {config: single, script: `sleep 5`, says: "no answer within 300ms"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -227,8 +235,8 @@ func TestHelper(t *testing.T) {
 			got, err := DockerCredentials(writeConfig(t, tt.config)).Credential(t.Context(), "ghcr.io")
 			if tt.says != "" {
 				checkError(t, err, ErrCredentials, tt.says, "")
-				if strings.Contains(err.Error(), "hunter2") {
-					t.Errorf("%v holds the secret", err)
+				if strings.Contains(err.Error(), "hunter2") || strings.ContainsRune(err.Error(), 0x1b) {
+					t.Errorf("%q holds the secret, or codes for the terminal", err)
 				}
 				return
 			}

@@ -27,6 +27,12 @@
 // its own. It stays when the network, the process or the login ends an upload,
 // and goes when the blob is complete, the source is wrong, the registry knows the
 // session no more, or after a week.
+// What is remembered is believed as far as the registry says so too: an address is
+// used where it is one of this repository's uploads at this registry, and cancelled
+// only once the registry has called it an upload. Only files that this package has
+// made are read, written or removed: by their name and how they begin, the caller's
+// own, with one name and for nobody else, in a folder that is no symlink and that
+// nobody else may write to.
 //
 // What hosted registries are known for is one table, with its sources
 // (hosts.go). Sizes and counts are held against it before a byte is sent

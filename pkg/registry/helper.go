@@ -1,7 +1,9 @@
 package registry
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -10,10 +12,23 @@ import (
 	"time"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/credentials"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/httprange"
+)
+
+const (
+	// maxHelperBytes is the most that a helper may print: tokens have some kilobytes.
+	maxHelperBytes = 1 << 20
+	// helperGrace is how long is waited for the end of a helper that was killed, and
+	// of what it left behind with its output open.
+	helperGrace = time.Second
+	// tokenUser is the user name of what is no password but an identity token.
+	// https://docs.docker.com/reference/cli/docker/login/#credential-helper-protocol
+	tokenUser = "<token>"
+	// notFound is what a helper prints that keeps nothing for a registry.
+	// https://github.com/docker/docker-credential-helpers/blob/v0.9.4/credentials/error.go
+	notFound = "credentials not found in native keychain"
 )
 
 // helperTimeout is how long a helper program may take. Some ask a person.
@@ -22,60 +37,115 @@ var helperTimeout = 30 * time.Second
 // helperRE is what a helper may be called: no path.
 var helperRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// runHelper runs docker-credential-NAME: "get", "store" or "erase". Where a
-// helper does not end when it is told to, it is left alone.
+// helperCredential is what a helper reads to store and prints to get.
+type helperCredential struct {
+	ServerURL string
+	Username  string
+	Secret    string
+}
+
+// runHelper runs docker-credential-NAME: "get", "store" or "erase". A helper that
+// takes too long or prints too much is killed, with all that it started. What it
+// prints goes nowhere but into the error of one that failed.
 // https://docs.docker.com/reference/cli/docker/login/#credential-helper-protocol
 func runHelper(ctx context.Context, name, action, account string, cred auth.Credential) (auth.Credential, error) {
-	program := "docker-credential-" + name
 	if !helperRE.MatchString(name) {
 		return auth.EmptyCredential, failCredentials("%s credentials for %s: got the helper %q, want a name", action, account, name)
 	}
-	ctx, cancel := context.WithTimeout(ctx, helperTimeout)
-	defer cancel()
-	type result struct {
-		cred auth.Credential
-		err  error
+	program := "docker-credential-" + name
+	got, err := execHelper(ctx, program, action, account, cred)
+	if err == nil {
+		return got, nil
 	}
-	done := make(chan result, 1)
-	go func() {
-		var r result
-		store := credentials.NewNativeStore(name)
-		switch action {
-		case "get":
-			r.cred, r.err = store.Get(ctx, account)
-		case "store":
-			r.err = store.Put(ctx, account, cred)
-		default:
-			r.err = store.Delete(ctx, account)
-		}
-		done <- r
-	}()
-	var r result
-	select {
-	case r = <-done:
-	case <-ctx.Done():
-		r.err = ctx.Err()
+	if ctx.Err() != nil {
+		return auth.EmptyCredential, context.Cause(ctx)
 	}
-	if r.err == nil {
-		return r.cred, nil
-	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return auth.EmptyCredential, ctx.Err()
-	}
-	err := fmt.Errorf("%s credentials for %s: %s: %s", action, account, program, helperReason(ctx, r.err))
+	err = fmt.Errorf("%s credentials for %s: %s: %w", action, account, program, err)
 	return auth.EmptyCredential, &credentialError{hint.With(err, "the file that names this helper is Docker's config.json, or what --registry-config says")}
 }
 
-// helperReason says what went wrong with a helper, without what may be a secret.
-func helperReason(ctx context.Context, err error) string {
-	text := err.Error()
-	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Sprintf("no answer within %s", helperTimeout)
-	case errors.Is(err, exec.ErrNotFound):
-		return "there is no such program"
-	case strings.ContainsAny(text, "{}") || strings.Contains(strings.ToLower(text), "secret"):
-		return "failed (its output may hold a secret, and is not shown)"
+func execHelper(ctx context.Context, program, action, account string, cred auth.Credential) (auth.Credential, error) {
+	ctx, cancel := context.WithTimeout(ctx, helperTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, action)
+	cmd.Stdin = strings.NewReader(account)
+	if action == "store" {
+		cmd.Stdin = strings.NewReader(helperInput(account, cred))
 	}
-	return httprange.Printable(text)
+	stdout, stderr := &limitedOutput{full: cancel}, &limitedOutput{full: cancel}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, helperGrace
+	ownGroup(cmd)
+	err := cmd.Run()
+	text := stdout.String()
+	switch {
+	case stdout.over || stderr.over:
+		return auth.EmptyCredential, fmt.Errorf("printed more than %d bytes", maxHelperBytes)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return auth.EmptyCredential, fmt.Errorf("no answer within %s", helperTimeout)
+	case errors.Is(err, exec.ErrNotFound):
+		return auth.EmptyCredential, errors.New("there is no such program")
+	case errors.Is(err, exec.ErrWaitDelay): // it ended well, and left something running
+		err = nil
+	}
+	if err != nil {
+		if action == "get" && text == notFound {
+			return auth.EmptyCredential, nil
+		}
+		return auth.EmptyCredential, helperFailed(err, text, stderr.String())
+	}
+	if action != "get" {
+		return auth.EmptyCredential, nil
+	}
+	var out helperCredential
+	if json.Unmarshal([]byte(text), &out) != nil {
+		return auth.EmptyCredential, errors.New("printed something else than JSON")
+	}
+	if out.Username == tokenUser {
+		return auth.Credential{RefreshToken: out.Secret}, nil
+	}
+	return auth.Credential{Username: out.Username, Password: out.Secret}, nil
+}
+
+// helperInput is what a helper reads to store a credential.
+func helperInput(account string, cred auth.Credential) string {
+	in := helperCredential{ServerURL: account, Username: cred.Username, Secret: cred.Password}
+	if cred.RefreshToken != "" {
+		in.Username, in.Secret = tokenUser, cred.RefreshToken
+	}
+	b, _ := json.Marshal(in) // strings
+	return string(b)
+}
+
+// helperFailed says what went wrong with a helper, in its own words where they are
+// no secret.
+func helperFailed(err error, texts ...string) error {
+	for _, text := range texts {
+		switch {
+		case text == "":
+		case strings.ContainsAny(text, "{}") || strings.Contains(strings.ToLower(text), "secret"):
+			return errors.New("failed (its output may hold a secret, and is not shown)")
+		default:
+			return errors.New(httprange.Printable(text))
+		}
+	}
+	return err
+}
+
+// limitedOutput keeps what a program prints. Of too much it keeps the beginning,
+// and tells that it is full.
+type limitedOutput struct {
+	kept bytes.Buffer
+	full func()
+	over bool
+}
+
+func (l *limitedOutput) String() string { return strings.TrimSpace(l.kept.String()) }
+
+func (l *limitedOutput) Write(b []byte) (int, error) {
+	if l.kept.Len()+len(b) > maxHelperBytes {
+		l.over = true
+		l.full()
+		return 0, errors.New("too much output")
+	}
+	return l.kept.Write(b)
 }

@@ -90,6 +90,7 @@ var behaviours = []behaviour{
 
 // behaviourOf returns what is known of a host, with the port where there is one.
 func behaviourOf(host string) behaviour {
+	host = strings.TrimSuffix(host, ":443") // which is the same registry
 	for _, b := range behaviours {
 		for _, h := range b.hosts {
 			if host == h || h[0] == '.' && strings.HasSuffix(host, h) {

@@ -59,7 +59,7 @@ func (h *endpoint) explain(f *fault, size int64) error {
 	case f.source || f.status >= 400 && f.status < 500 && f.status != http.StatusRequestEntityTooLarge:
 		return f.err
 	case b.upload > 0 && f.took >= b.upload-b.upload/leastMeasure:
-		return hint.With(f.err, "%s ends an upload after %s; this one had been under way for %s", hint.Text(b.name), b.upload, roughly(f.took))
+		return hint.With(f.err, "%s ends an upload after %s; this one had been under way for %s", hint.Text(b.name), b.upload, roughly(f.took.Seconds()))
 	case b.name == "" && size > 32*gib:
 		// github.com/goharbor/harbor/issues/19573 (2023-11): mended in 2.9.2 and 2.10.0.
 		return hint.With(f.err, "Harbor before 2.9.2 takes no layer over 32 GiB, and this one has %s", hint.Text(sizeText(size)))

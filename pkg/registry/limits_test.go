@@ -32,6 +32,8 @@ func TestLayerLimits(t *testing.T) {
 	const mib, gib = 1 << 20, 1 << 30
 	for host, most := range map[string]int64{
 		"ghcr.io":                           10_000_000_000,
+		"ghcr.io:443":                       10_000_000_000,
+		"ghcr.io:8443":                      0,
 		"1.dkr.ecr.us-east-1.amazonaws.com": 52_000 * mib,
 		"public.ecr.aws":                    10_000 * mib,
 		"me.azurecr.io":                     200 * gib,

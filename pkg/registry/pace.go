@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -15,6 +16,8 @@ const (
 	longMeasure  = 10 // and no bytes count that went out more than a tenth ago
 	sampleEvery  = 600
 	slackPercent = 10 // over the limit by so much before anything is said
+
+	longest = 100 * 365 * 24 * time.Hour // that is shown
 )
 
 // meter measures how fast bytes go to a registry that ends uploads after some
@@ -104,19 +107,19 @@ func (p *pace) judge(now time.Time) error {
 	}
 	var ahead int64
 	for other := range m.active {
-		ahead += min(other.left, p.left)
+		ahead = saturated(ahead, min(other.left, p.left))
 	}
 	rate := float64(bytes) / span.Seconds()
-	needs := elapsed + time.Duration(float64(ahead)/rate*float64(time.Second))
-	if needs*100 <= p.limit*(100+slackPercent) {
+	needs := elapsed.Seconds() + float64(ahead)/rate
+	if needs <= p.limit.Seconds()*(100+slackPercent)/100 {
 		return nil
 	}
 	err := &slowError{
 		text: fmt.Sprintf("%s are left of it and %d other uploads at %s/s: got a need of %s in all, want at most %s an upload (%s)",
 			sizeText(ahead), len(m.active)-1, sizeText(int64(rate)), roughly(needs), p.limit, p.host),
 	}
-	alone := elapsed + time.Duration(float64(p.left)/rate*float64(time.Second))
-	if len(m.active) > 1 && alone <= p.limit {
+	alone := elapsed.Seconds() + float64(p.left)/rate
+	if len(m.active) > 1 && alone <= p.limit.Seconds() {
 		return hint.With(err, "--concurrency 1 sends one after the other, each with the whole rate")
 	}
 	return hint.With(err, "use a faster line or another registry, or split the file: weights can be several files")
@@ -128,7 +131,17 @@ type slowError struct{ text string }
 func (e *slowError) Error() string { return e.text }
 func (*slowError) Unwrap() error   { return layout.ErrLimit }
 
-func roughly(d time.Duration) time.Duration {
+// saturated adds sizes that a stranger named.
+func saturated(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// roughly returns a number of seconds for people.
+func roughly(seconds float64) time.Duration {
+	d := time.Duration(min(seconds, longest.Seconds()) * float64(time.Second))
 	if d > time.Minute {
 		return d.Round(time.Second)
 	}

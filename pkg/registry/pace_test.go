@@ -183,6 +183,15 @@ func TestSlowError(t *testing.T) {
 	}
 }
 
+// Sizes that no disk holds, at the speed of nothing, are too slow as well.
+func TestPaceOfHugeSizes(t *testing.T) {
+	for _, sizes := range [][]int64{{1 << 62}, {1 << 40, 1 << 40}, {1 << 62, 1 << 62, 1 << 62}} {
+		if _, _, err := race(6, 10*time.Minute, sizes...); !errors.Is(err, layout.ErrLimit) {
+			t.Errorf("%d: got %v, want ErrLimit", sizes, err)
+		}
+	}
+}
+
 func TestSizeText(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0 bytes", 999: "999 bytes", 1000: "1.0 kB", 99_940: "99.9 kB", 99_950: "100 kB", 999_499: "999 kB", 999_500: "1.0 MB",

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -70,9 +71,10 @@ func (r *Repository) remember(desc ocispec.Descriptor) (*record, state, bool) {
 }
 
 // claim opens a file, made where it is not there, and locks it. fs.ErrNotExist
-// says that it has lost its name meanwhile.
+// says that it has lost its name meanwhile. A file that is not as this package
+// makes them is fs.ErrInvalid, and stays as it is.
 func claim(root *os.Root, name string) (*os.File, error) {
-	if fi, err := root.Lstat(name); err == nil && !fi.Mode().IsRegular() {
+	if fi, err := root.Lstat(name); err == nil && !place.IsPrivate(fi) {
 		return nil, fs.ErrInvalid // such as a pipe, which would not even open
 	}
 	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
@@ -86,8 +88,8 @@ func claim(root *os.Root, name string) (*os.File, error) {
 				err = fs.ErrNotExist
 			}
 		}
-		if err == nil && open.Mode().Perm()&0o077 != 0 {
-			err = f.Chmod(0o600)
+		if err == nil && !place.IsPrivate(open) {
+			err = fs.ErrInvalid
 		}
 	}
 	if err != nil {
@@ -151,6 +153,19 @@ func (r *record) remove() {
 	}
 }
 
+// recordName is how this package calls its files, and recordStart how they begin
+// where they hold anything. Whatever else lies in their folder is somebody's.
+var recordName = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+const recordStart = `{"version":`
+
+// isRecord reports whether a file with such a name is one of this package.
+func isRecord(f *os.File) bool {
+	b := make([]byte, len(recordStart))
+	n, err := f.ReadAt(b, 0)
+	return n == 0 && errors.Is(err, io.EOF) || string(b[:n]) == recordStart
+}
+
 // sweep removes what nobody went on with for too long.
 func sweep(root *os.Root, now time.Time) {
 	dir, err := root.Open(".")
@@ -161,12 +176,16 @@ func sweep(root *os.Root, now time.Time) {
 	entries, _ := dir.ReadDir(maxSwept) // what was read is swept
 	for _, e := range entries {
 		fi, err := e.Info()
-		if err != nil || !fi.Mode().IsRegular() || now.Sub(fi.ModTime()) < maxStateAge {
+		if err != nil || !recordName.MatchString(e.Name()) || !place.IsPrivate(fi) || now.Sub(fi.ModTime()) < maxStateAge {
 			continue
 		}
 		f, err := claim(root, e.Name())
 		if err != nil {
 			continue // somebody goes on with it
+		}
+		if !isRecord(f) {
+			f.Close()
+			continue
 		}
 		(&record{root: root, name: e.Name(), file: f}).remove()
 	}

@@ -32,7 +32,7 @@ func (f *fault) refused(p Policy) bool {
 func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error) {
 	policy := u.repo.client.opts.Policy
 	if ctx.Err() != nil {
-		return false, context.Cause(ctx) // the session stays, for who goes on with it
+		return false, u.interrupted(ctx)
 	}
 	tail := u.off > 0
 	switch {
@@ -63,9 +63,18 @@ func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error
 		return false, fmt.Errorf("%w: %w", f.err, err)
 	}
 	if err := policy.Sleep(ctx, delay); err != nil {
-		return false, context.Cause(ctx)
+		return false, u.interrupted(ctx)
 	}
 	return false, u.where(ctx, f, tail)
+}
+
+// interrupted ends an upload that its caller gave up. A session that is remembered
+// stays, for who goes on with it; any other is of no use to anybody.
+func (u *upload) interrupted(ctx context.Context) error {
+	if !u.record.keeps() {
+		u.abandon(ctx)
+	}
+	return context.Cause(ctx)
 }
 
 // mayPass reports whether another attempt may do better. An answer of 4xx to

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -71,6 +72,19 @@ func unprintable(r rune) bool { return r <= ' ' || r >= 0x7f }
 // too old.
 func (s state) fits(other state, now time.Time) bool {
 	age := now.Sub(s.Time)
-	return s.Registry == other.Registry && s.Repository == other.Repository && s.Digest == other.Digest &&
+	return s.inRepository() && s.Registry == other.Registry && s.Repository == other.Repository && s.Digest == other.Digest &&
 		s.Size == other.Size && age > -maxStateAge && age < maxStateAge
+}
+
+// inRepository reports whether the address is one of the repository's uploads.
+// Registries may choose any; but of one that was read from a file nobody knows
+// whether the registry chose it, and bytes and credentials that go to it would go
+// to another repository, and what cancels an upload could delete something else.
+func (s state) inRepository() bool {
+	u, err := url.Parse(s.Location)
+	if err != nil {
+		return false
+	}
+	_, rest, ok := strings.Cut(u.Path, "/v2/"+s.Repository+"/blobs/upload") // GHCR leaves out the s
+	return ok && strings.Contains(rest, "/") && path.Clean(u.Path) == strings.TrimSuffix(u.Path, "/")
 }

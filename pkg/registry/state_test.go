@@ -3,6 +3,8 @@ package registry
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -153,19 +155,40 @@ func TestHostileStateFiles(t *testing.T) {
 		spoil func(t *testing.T, name string, s state)
 		keeps bool // the file is not ours to remove
 	}{
-		"empty":            {spoil: write(nil)},
-		"garbage":          {spoil: write(bytes.Repeat([]byte{0xff}, 1000))},
-		"large":            {spoil: write(bytes.Repeat([]byte{' '}, 50<<20))},
-		"another host":     {spoil: edit(func(s *state) { s.Location = other.URL + "/v2/org/m/blobs/uploads/1" })},
-		"another name":     {spoil: edit(func(s *state) { s.Location = strings.Replace(s.Location, "127.0.0.1", "localhost", 1) })},
-		"another scheme":   {spoil: edit(func(s *state) { s.Location = "file:///etc/passwd" })},
-		"another path":     {spoil: edit(func(s *state) { s.Location, _, _ = strings.Cut(s.Location, "org/m/") })},
+		"empty":              {spoil: write(nil)},
+		"garbage":            {spoil: write(bytes.Repeat([]byte{0xff}, 1000))},
+		"large":              {spoil: write(bytes.Repeat([]byte{' '}, 50<<20))},
+		"another host":       {spoil: edit(func(s *state) { s.Location = other.URL + "/v2/org/m/blobs/uploads/1" })},
+		"another name":       {spoil: edit(func(s *state) { s.Location = strings.Replace(s.Location, "127.0.0.1", "localhost", 1) })},
+		"another scheme":     {spoil: edit(func(s *state) { s.Location = "file:///etc/passwd" })},
+		"another path":       {spoil: edit(func(s *state) { s.Location, _, _ = strings.Cut(s.Location, "org/m/") })},
+		"https":              {spoil: edit(func(s *state) { s.Location = strings.Replace(s.Location, "http:", "https:", 1) })},
+		"another repository": {spoil: edit(func(s *state) { s.Location = strings.Replace(s.Location, "/org/m/", "/org/victim/", 1) })},
+		"a manifest":         {spoil: edit(func(s *state) { s.Location = strings.Replace(s.Location, "/blobs/uploads/", "/manifests/", 1) })},
+		"a way out": {spoil: edit(func(s *state) {
+			s.Location = strings.Replace(s.Location, "/uploads/", "/uploads/../../../victim/blobs/uploads/", 1)
+		})},
+		"a way out, encoded": {spoil: edit(func(s *state) {
+			s.Location = strings.Replace(s.Location, "/uploads/", "/uploads/%2e%2e/%2e%2e/manifests/", 1)
+		})},
 		"another upload":   {spoil: edit(func(s *state) { s.Digest = testDigest })},
 		"another registry": {spoil: edit(func(s *state) { s.Registry = "other.example" })},
 		"old":              {spoil: edit(func(s *state) { s.Time = s.Time.Add(-2 * maxStateAge) })},
 		"of tomorrow":      {spoil: edit(func(s *state) { s.Time = s.Time.Add(2 * maxStateAge) })},
 		"a folder": {keeps: true, spoil: func(t *testing.T, name string, _ state) {
 			if err := os.Mkdir(name, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		"a hard link": {keeps: true, spoil: func(t *testing.T, name string, s state) {
+			write(s.encode())(t, name+"x", s)
+			if err := os.Link(name+"x", name); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		"open to others": {keeps: true, spoil: func(t *testing.T, name string, s state) {
+			write(s.encode())(t, name, s)
+			if err := os.Chmod(name, 0o666); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -197,6 +220,11 @@ func TestHostileStateFiles(t *testing.T) {
 			}
 			if got, ok := reg.Blob("org/m", desc.Digest); !ok || !bytes.Equal(got, blob) {
 				t.Error("the registry has other bytes than were pushed")
+			}
+			for _, r := range reg.Requests() {
+				if strings.Contains(r.Path, "victim") || strings.Contains(r.Path, "manifests") || r.Method == http.MethodDelete {
+					t.Errorf("%s %s was asked for", r.Method, r.Path)
+				}
 			}
 			if in, _ := reg.Bytes("PUT", uploads); in != desc.Size {
 				t.Errorf("%d bytes came in, want all %d", in, desc.Size)
@@ -239,20 +267,31 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	age(old)
-	young := filepath.Join(filepath.Dir(old), "young")
-	busy := filepath.Join(filepath.Dir(old), "busy")
+	name := func(c string) string { return filepath.Join(filepath.Dir(old), strings.Repeat(c, 64)) }
+	young, busy := name("a"), name("b")
 	for _, name := range []string{young, busy} {
 		if err := os.WriteFile(name, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	age(busy)
+	// What a user keeps in a folder of that name is not ours.
+	theirs := []string{filepath.Join(filepath.Dir(old), "thesis.txt"), name("c"), name("d"), name("e"), name("f")}
+	for i, name := range theirs {
+		if err := os.WriteFile(name, []byte("their own"), []os.FileMode{0o600, 0o600, 0o644, 0o600, 0o600}[i]); err != nil {
+			t.Fatal(err)
+		}
+		age(name)
+	}
+	if err := errors.Join(os.Link(theirs[3], theirs[3]+"x"), os.Remove(theirs[4]), os.Symlink("thesis.txt", theirs[4])); err != nil {
+		t.Fatal(err)
+	}
 	root, err := os.OpenRoot(filepath.Dir(old))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	held, err := claim(root, "busy")
+	held, err := claim(root, filepath.Base(busy))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,6 +305,31 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%s: %v", filepath.Base(name), err)
 		}
 	}
+	for _, name := range theirs {
+		if b, err := os.ReadFile(name); err != nil || string(b) != "their own" {
+			t.Errorf("%s: got %q, %v", filepath.Base(name), b, err)
+		}
+	}
+}
+
+// TestASymlinkForAFolder: what a symlink in the place of the folder leads to stays
+// as it is.
+func TestASymlinkForAFolder(t *testing.T) {
+	dir, theirs := t.TempDir(), t.TempDir()
+	name := filepath.Join(theirs, strings.Repeat("a", 64))
+	old := time.Now().Add(-2 * maxStateAge)
+	if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Chtimes(name, old, old), os.Chmod(theirs, 0o755), os.Symlink(theirs, filepath.Join(dir, "uploads"))); err != nil {
+		t.Fatal(err)
+	}
+	blob := random(2, 5<<20)
+	reg := registrytest.New(t, registrytest.Config{})
+	if err := dial(t, reg, "org/m", Options{StateDir: dir}).Push(t.Context(), describeBytes(blob), opener(blob), nil); err != nil {
+		t.Fatal(err)
+	}
+	fi, err := os.Stat(theirs)
+	if _, gone := os.Stat(name); err != nil || gone != nil || runtime.GOOS != "windows" && fi.Mode().Perm() != 0o755 {
+		t.Errorf("got %v, %v, %v", fi.Mode(), err, gone)
+	}
 }
 
 // TestSaveIsOneState: a longer state is never seen behind a shorter one.
@@ -277,7 +341,8 @@ func TestSaveIsOneState(t *testing.T) {
 	if rec == nil || ok {
 		t.Fatal("got no record, or one that remembers something")
 	}
-	for _, location := range []string{"http://h/a", "http://h/" + strings.Repeat("b", 5000), "http://h/c", "", "http://h/d"} {
+	at := "http://h/v2/org/m/blobs/uploads/"
+	for _, location := range []string{at + "a", at + strings.Repeat("b", 5000), at + "c", "", at + "d"} {
 		rec.save(session{location: location})
 		b, err := os.ReadFile(files(t, repo.client.opts.StateDir)[0])
 		if err != nil {
@@ -292,18 +357,11 @@ func TestSaveIsOneState(t *testing.T) {
 		t.Error("the record was had twice")
 	}
 	rec.close()
-	name := files(t, repo.client.opts.StateDir)[0]
-	if err := os.Chmod(name, 0o644); err != nil {
-		t.Fatal(err)
-	}
 	again, s, ok := repo.remember(desc)
-	if again == nil || !ok || s.Location != "http://h/d" {
+	if again == nil || !ok || s.Location != at+"d" {
 		t.Fatalf("got %v, %v", s, ok)
 	}
 	defer again.close()
-	if fi, err := os.Stat(name); err != nil || runtime.GOOS != "windows" && fi.Mode() != 0o600 {
-		t.Errorf("got the mode %v, %v, want 0600", fi.Mode(), err)
-	}
 	var none *record
 	none.save(session{location: "x"})
 	none.clear()

@@ -109,10 +109,9 @@ func (u *upload) takeUp(ctx context.Context, s state) error {
 	}
 	off, newer, err := u.ask(ctx, s, asked)
 	switch {
-	case errors.Is(err, errGone):
-		u.abandon(ctx)
-		return nil
-	case isDenied(err), errors.Is(err, ErrUnsafe): // another user's, or not what the registry said
+	case errors.Is(err, errGone), isDenied(err), errors.Is(err, ErrUnsafe):
+		// Not there any more, another user's, or not what the registry said. It is
+		// not cancelled: nobody but a file says that it is an upload.
 		u.session = session{}
 		u.record.clear()
 		return nil
@@ -140,6 +139,9 @@ func (u *upload) ask(ctx context.Context, s state, asked *url.URL) (off int64, n
 	location, err := u.repo.safeLocation(loc, asked)
 	if err != nil {
 		return 0, "", err
+	}
+	if loc.Scheme != asked.Scheme { // nobody may be listening there
+		return 0, "", errGone
 	}
 	u.session = session{location: location, least: s.MinChunk}
 	return u.repo.status(ctx, location, u.content.desc.Size)

@@ -137,11 +137,20 @@ func TestPushTemporarySource(t *testing.T) {
 	}
 }
 
-// TestPushCancelled: a cancelled push ends at once, and leaves the upload to
-// whoever goes on with it.
+// TestPushCancelled: a cancelled push ends at once. The upload is left to whoever
+// goes on with it where it is remembered, and cancelled where nobody can.
 func TestPushCancelled(t *testing.T) {
+	for name, tt := range map[string]struct {
+		dir  string
+		left int
+	}{"remembered": {t.TempDir(), 1}, "forgotten": {"", 0}} {
+		t.Run(name, func(t *testing.T) { pushCancelled(t, tt.dir, tt.left) })
+	}
+}
+
+func pushCancelled(t *testing.T, dir string, left int) {
 	reg := registrytest.New(t, registrytest.Config{})
-	repo := dial(t, reg, "org/m", Options{})
+	repo := dial(t, reg, "org/m", Options{StateDir: dir})
 	ctx, cancel := context.WithCancel(t.Context())
 	reg.Break(put(reg.StallIn(1 << 20)))
 	b := random(3, 40<<20)
@@ -159,8 +168,8 @@ func TestPushCancelled(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("the push goes on")
 	}
-	if n := reg.Uploads(); n != 1 {
-		t.Errorf("%d uploads are open, want 1", n)
+	if n := reg.Uploads(); n != left {
+		t.Errorf("%d uploads are open, want %d", n, left)
 	}
 }
 
