@@ -137,12 +137,13 @@ func pull(ctx context.Context, loc Location, opts PullOptions) (*PullResult, err
 // whyNoLink returns the reason why a linked member of src can't be had, where
 // err only says that nobody tells its size.
 func whyNoLink(ctx context.Context, src *opened, err error) error {
+	var about *carton.Error
 	members, merr := src.Members(ctx)
-	if merr != nil {
+	if merr != nil || !errors.As(err, &about) {
 		return err
 	}
 	for _, m := range members {
-		if m.Place == carton.PlaceLinked && m.Size < 0 {
+		if m.Path == about.Path && m.Place == carton.PlaceLinked && m.Size < 0 {
 			r, why := src.Open(ctx, m.Path)
 			if why != nil {
 				return why

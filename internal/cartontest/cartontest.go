@@ -223,6 +223,9 @@ func (s *Source) OpenRange(ctx context.Context, path string, off, n int64) (io.R
 	return io.NopCloser(r), nil
 }
 
+// Sizes implements [carton.Source]: what has a size has it.
+func (*Source) Sizes(context.Context, []carton.Member) error { return nil }
+
 // CheckFraming finds nothing wrong.
 func (s *Source) CheckFraming(context.Context, string) error { return nil }
 

@@ -72,6 +72,9 @@ func (a *assembly) fill(ctx context.Context, thin *Links) error {
 	if thin != nil {
 		members = slices.DeleteFunc(members, func(m Member) bool { return leftOut(m, thin) })
 	}
+	if err := a.src.Sizes(ctx, members); err != nil {
+		return err
+	}
 	if err := a.lay(members, a.src.Manifest(), thin); err != nil {
 		return err
 	}

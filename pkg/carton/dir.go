@@ -224,6 +224,9 @@ func (f *folder) open(ctx context.Context, path string) (fs.File, Member, error)
 	return file, m, err
 }
 
+// Sizes implements [Source]: what has a size has it.
+func (*folder) Sizes(context.Context, []Member) error { return nil }
+
 // CheckFraming implements [Source]: a file holds its member and nothing else.
 func (f *folder) CheckFraming(context.Context, string) error { return nil }
 

@@ -93,6 +93,9 @@ func (x *extraction) fill(ctx context.Context, opts ExtractOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := x.src.Sizes(ctx, chosen); err != nil {
+		return err
+	}
 	err = x.write(ctx, chosen)
 	if err == nil && len(chosen) == len(all) && x.root == "" {
 		err = x.manifest()

@@ -47,6 +47,9 @@ func (f *sourceFS) list(op, name string) (*node, error) {
 	defer f.mu.Unlock()
 	if f.nodes == nil {
 		members, err := f.src.Members(context.Background())
+		if err == nil {
+			err = f.src.Sizes(context.Background(), members)
+		}
 		if err != nil {
 			return nil, &fs.PathError{Op: op, Path: name, Err: err}
 		}

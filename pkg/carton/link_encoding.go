@@ -85,10 +85,17 @@ type decoded struct {
 	r        io.Reader
 	body     io.Closer
 	free     func()
+	n        int64 // bytes decoded
 }
+
+// linkSlack is how many bytes may be decoded of however few.
+const linkSlack = 64 << 20
 
 func (d *decoded) Read(p []byte) (int, error) {
 	n, err := d.r.Read(p)
+	if d.n += int64(n); d.n > linkSlack && d.n/MaxLinkExpansion > d.src.n {
+		return 0, errorf(ErrLimit, "", "%d bytes of %s have become over %d: more than %d times as many", d.src.n, d.encoding, d.n-int64(n), MaxLinkExpansion)
+	}
 	if err != nil && err != io.EOF { //nolint:errorlint // a decoder's end is bare
 		err = d.fault(err)
 	}
@@ -116,11 +123,13 @@ func (d *decoded) fault(err error) error {
 // remembering keeps the error that its reader ended with.
 type remembering struct {
 	r   io.Reader
+	n   int64 // bytes read
 	err error
 }
 
 func (r *remembering) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
+	r.n += int64(n)
 	if err != nil && err != io.EOF {
 		r.err = err
 	}

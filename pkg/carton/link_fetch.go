@@ -41,6 +41,7 @@ type LinkFetcher struct {
 	client *httprange.Client
 	getter httprange.Getter
 	opts   LinkOptions
+	hosts  linkHosts
 	err    error // what is wrong with the options
 }
 
@@ -54,7 +55,10 @@ type LinkFetcher struct {
 //   - what a host sends in the content-encodings gzip, deflate, br and zstd (with
 //     a window of at most [MaxLinkZstdWindow]) is decoded; any other encoding, and
 //     more than one, is an error;
-//   - broken connections, 408, 429 and 5xx are retried, Retry-After is honoured.
+//   - decoded content is at most [MaxLinkExpansion] times what was sent for it, once
+//     it has 64 MiB;
+//   - broken connections, 408, 429 and 5xx are retried, Retry-After is honoured;
+//     a host that does not answer at all is not asked again.
 //
 // Errors wrap ErrLink; malformed AllowHosts make every call fail.
 func NewLinkFetcher(o LinkOptions) *LinkFetcher {
@@ -77,11 +81,15 @@ func NewLinkFetcher(o LinkOptions) *LinkFetcher {
 
 // Size implements [Fetcher]. It asks by HEAD, then by a range of one byte.
 func (f *LinkFetcher) Size(ctx context.Context, link Link) (int64, error) {
-	request, err := f.request(link)
+	u, request, err := f.request(link)
 	if err != nil {
 		return -1, err
 	}
-	size, err := f.getter.Stat(ctx, request)
+	size := int64(-1)
+	err = f.hosts.ask(ctx, u, func() (err error) {
+		size, err = f.getter.Stat(ctx, request)
+		return err
+	})
 	if err != nil {
 		return -1, linkError(err)
 	}
@@ -90,13 +98,18 @@ func (f *LinkFetcher) Size(ctx context.Context, link Link) (int64, error) {
 
 // Open implements [Fetcher].
 func (f *LinkFetcher) Open(ctx context.Context, link Link, off, n int64) (io.ReadCloser, error) {
-	request, err := f.request(link)
+	u, request, err := f.request(link)
 	if err != nil {
 		return nil, err
 	}
-	body, encoding, err := f.open(ctx, request, off, n)
+	var body *httprange.Body
+	var encoding string
+	err = f.hosts.ask(ctx, u, func() (err error) {
+		body, encoding, err = f.open(ctx, request, off, n)
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, linkError(err)
 	}
 	past := off > 0 && body.Size() >= 0 && off >= body.Size()
 	if off != 0 || n >= 0 {
@@ -142,16 +155,16 @@ func (f *LinkFetcher) open(ctx context.Context, request httprange.NewRequest, of
 }
 
 // request makes the requests for a link.
-func (f *LinkFetcher) request(link Link) (httprange.NewRequest, error) {
+func (f *LinkFetcher) request(link Link) (*url.URL, httprange.NewRequest, error) {
 	if f.err != nil {
-		return nil, linkError(f.err)
+		return nil, nil, linkError(f.err)
 	}
 	u, err := url.Parse(link.URL)
 	if err != nil {
 		// The cause quotes the URL, which may hold a password.
-		return nil, errorf(ErrLink, "", "a link is not a URL")
+		return nil, nil, errorf(ErrLink, "", "a link is not a URL")
 	}
-	return func(ctx context.Context) (*http.Request, error) {
+	return u, func(ctx context.Context) (*http.Request, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 		if err != nil {
 			return nil, err

@@ -25,8 +25,9 @@ const sizesAtOnce = 8
 // where another URL is left. A member that no URL could give is ErrLink, with
 // the reason of each.
 //
-// Members asks for the sizes of linked members, at most eight at once; where no
-// host says one it is -1.
+// Sizes asks for the sizes of linked members, at most eight at once; where no
+// host says one it stays -1. What was answered once is not asked for again, and
+// content that is longer than its host has said is not read further.
 func Resolve(src Source, f Fetcher) Source {
 	links := src.Links()
 	if links == nil || len(links.URLs) == 0 {
@@ -50,11 +51,9 @@ type resolved struct {
 
 	mu     sync.Mutex
 	places map[string]*linkPlaces // by hash
+	sizes  map[string]int64       // by hash; -1 where nobody said one
 	open   map[*linkReader]struct{}
 	closed bool
-
-	sizing sync.Mutex // held while sizes are asked for
-	sizes  map[string]int64
 }
 
 // Open implements [Source].
@@ -95,34 +94,44 @@ func (s *resolved) Members(ctx context.Context) ([]Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.sizing.Lock()
-	defer s.sizing.Unlock()
+	s.setSizes(members)
+	return members, nil
+}
+
+// Sizes implements [Source].
+func (s *resolved) Sizes(ctx context.Context, members []Member) error {
 	if err := s.askSizes(ctx, members); err != nil {
-		return nil, err
+		return err
 	}
+	s.setSizes(members)
+	return nil
+}
+
+// setSizes gives linked members the sizes that are known.
+func (s *resolved) setSizes(members []Member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for i := range members {
 		m := &members[i]
-		if m.Place != PlaceLinked {
-			continue
-		}
-		if m.Size < 0 {
-			m.Size = s.sizes[m.Hash]
+		if size, ok := s.sizes[m.Hash]; ok && m.Place == PlaceLinked && m.Size < 0 {
+			m.Size = size
 		}
 		// Most hosts honour ranges; one that does not says so when it is asked.
-		m.Ranged = m.Size >= 0
+		m.Ranged = m.Ranged || m.Place == PlaceLinked && m.Size >= 0
 	}
-	return members, nil
 }
 
 // askSizes learns the sizes of linked members, each content's once. A host that
 // does not answer is no error: who reads the member is told.
 func (s *resolved) askSizes(ctx context.Context, members []Member) error {
 	var hashes []string
+	s.mu.Lock()
 	for _, m := range members {
 		if _, known := s.sizes[m.Hash]; m.Place == PlaceLinked && m.Size < 0 && !known {
 			hashes = append(hashes, m.Hash)
 		}
 	}
+	s.mu.Unlock()
 	slices.Sort(hashes)
 	hashes = slices.Compact(hashes)
 	sizes := make([]int64, len(hashes))
@@ -139,6 +148,8 @@ func (s *resolved) askSizes(ctx context.Context, members []Member) error {
 	if err := ctx.Err(); err != nil {
 		return err // what was answered may be the interruption
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for i, hash := range hashes {
 		s.sizes[hash] = sizes[i]
 	}
@@ -151,7 +162,11 @@ func (s *resolved) askSize(ctx context.Context, hash string) int64 {
 		if ctx.Err() != nil {
 			break
 		}
-		if size, err := s.fetch.Size(ctx, Link{Hash: hash, URL: u}); err == nil && size >= 0 {
+		size, err := s.fetch.Size(ctx, Link{Hash: hash, URL: u})
+		switch {
+		case err != nil && ctx.Err() == nil:
+			s.failed(hash, u) // nor will it be the first that is asked for the content
+		case err == nil && size >= 0:
 			return size
 		}
 	}
@@ -164,7 +179,7 @@ func (s *resolved) follow(ctx context.Context, path string, off, n int64, verifi
 	if !ok || len(s.links.URLs[e.Hash]) == 0 {
 		return nil, linked
 	}
-	r := &linkReader{s: s, path: path, hash: e.Hash, off: off, n: n, tried: map[string]bool{}}
+	r := &linkReader{s: s, path: path, hash: e.Hash, size: s.size(e.Hash), off: off, n: n, tried: map[string]bool{}}
 	if verified {
 		r.start()
 	}
@@ -184,4 +199,14 @@ func (s *resolved) follow(ctx context.Context, path string, off, n int64, verifi
 		return nil, err
 	}
 	return r, nil
+}
+
+// size returns the size that a host has said, -1 for none.
+func (s *resolved) size(hash string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if size, ok := s.sizes[hash]; ok {
+		return size
+	}
+	return -1
 }

@@ -17,6 +17,7 @@ type linkReader struct {
 	cancel context.CancelFunc
 	path   string
 	hash   string
+	size   int64     // that a host has said; -1: none
 	off, n int64     // what was asked for; n < 0: to the end
 	sum    hash.Hash // nil: a range, not verified
 
@@ -85,6 +86,12 @@ func (r *linkReader) Read(p []byte) (int, error) {
 			r.deliver(p[:n])
 		}
 		switch {
+		case r.size >= 0 && r.off+r.got > r.size:
+			r.err = r.end(io.EOF)
+			if r.err == io.EOF { //nolint:errorlint // as end returns it
+				break // who said the size was wrong, and the content is right
+			}
+			return 0, r.err
 		case err == nil:
 		case isEnd(err) && r.sum == nil, err == io.EOF:
 			r.err = r.end(err)

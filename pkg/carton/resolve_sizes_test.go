@@ -13,6 +13,15 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
+// sized lists a source's members and asks for all sizes.
+func sized(ctx context.Context, src carton.Source) ([]carton.Member, error) {
+	members, err := src.Members(ctx)
+	if err == nil {
+		err = src.Sizes(ctx, members)
+	}
+	return members, err
+}
+
 func TestResolveMembersSizes(t *testing.T) {
 	files, links, sizes := map[string][]byte{}, map[string][]string{}, map[string]int64{}
 	for i := range 40 {
@@ -27,8 +36,11 @@ func TestResolveMembersSizes(t *testing.T) {
 	p := &places{sizes: sizes}
 	src := carton.Resolve(cartontest.New(files, map[string]string{"model/link": "03"},
 		cartontest.WithLinks(&carton.Links{URLs: links})), p)
+	if _, err := src.Members(t.Context()); err != nil || len(p.asked) > 0 {
+		t.Errorf("a listing: got %v and asked %q, want no host asked", err, p.asked)
+	}
 	for range 2 {
-		members, err := src.Members(t.Context())
+		members, err := sized(t.Context(), src)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +75,7 @@ func TestResolveSizesAtOnce(t *testing.T) {
 	}
 	g := &gate{enough: make(chan struct{})}
 	src := carton.Resolve(cartontest.New(files, nil, cartontest.WithLinks(&carton.Links{URLs: links})), g)
-	if _, err := src.Members(t.Context()); err != nil {
+	if _, err := sized(t.Context(), src); err != nil {
 		t.Fatal(err)
 	}
 	if g.most != 8 {
@@ -85,10 +97,10 @@ func TestResolveInterrupted(t *testing.T) {
 	if _, err := src.Open(ctx, "model/a"); !errors.Is(err, context.Canceled) || len(p.asked) != 1 {
 		t.Errorf("got %v after asking %q", err, p.asked)
 	}
-	if _, err := src.Members(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := sized(ctx, src); !errors.Is(err, context.Canceled) {
 		t.Errorf("members: got %v", err)
 	}
-	members, err := src.Members(t.Context())
+	members, err := sized(t.Context(), src)
 	if i := slices.IndexFunc(members, func(m carton.Member) bool { return m.Path == "model/a" }); err != nil || members[i].Size != 5 {
 		t.Errorf("after the interruption: got %+v, %v, want the size asked anew", members, err)
 	}

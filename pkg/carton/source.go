@@ -25,8 +25,13 @@ type Source interface {
 	// Links returns LINKS, nil where the carton has none.
 	Links() *Links
 	// Members returns a member for every entry of MANIFEST, in bytewise order of
-	// paths. It may cost requests. The slice is the caller's.
+	// paths. It may cost requests, but none to the hosts of links: the size of a
+	// linked member is -1 until somebody asks for it. The slice is the caller's.
 	Members(ctx context.Context) ([]Member, error)
+	// Sizes asks for the sizes of those among members that have none (-1), and
+	// sets Size and Ranged where there is an answer. It costs a request or two for
+	// each, so that nobody asks for more than is needed.
+	Sizes(ctx context.Context, members []Member) error
 	// Open opens a member's content, through symlinks. MANIFEST opens too. The
 	// reader returns io.EOF only if the whole content had the hash that MANIFEST
 	// lists, else an error wrapping ErrChecksum. A path that is not listed is

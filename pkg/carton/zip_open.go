@@ -132,6 +132,9 @@ type unpacked struct {
 
 func (u *unpacked) Close() error { return errors.Join(u.ReadCloser.Close(), u.packed.Close()) }
 
+// Sizes implements [Source]: what has a size has it.
+func (*Reader) Sizes(context.Context, []Member) error { return nil }
+
 // CheckFraming implements [Source]: the zip's structure was checked when it was
 // opened, and a member's local header is before its content is read.
 func (z *Reader) CheckFraming(context.Context, string) error { return nil }

@@ -162,6 +162,9 @@ func (s *Source) OpenRange(ctx context.Context, name string, off, n int64) (io.R
 	return r, memberError(name, err)
 }
 
+// Sizes implements [carton.Source]: what has a size has it.
+func (*Source) Sizes(context.Context, []carton.Member) error { return nil }
+
 // CheckFraming implements [carton.Source]: it compares the bytes around a member of
 // an uncompressed tar layer with what run.carton.members says of the layer.
 func (s *Source) CheckFraming(ctx context.Context, name string) error {

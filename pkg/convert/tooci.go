@@ -125,6 +125,9 @@ func errNoInfo() error {
 // does not tell is learnt by reading the member, verified, to its end.
 func sizedMembers(ctx context.Context, src carton.Source) ([]carton.Member, error) {
 	members, err := src.Members(ctx)
+	if err == nil {
+		err = src.Sizes(ctx, members)
+	}
 	if err != nil {
 		return nil, err
 	}

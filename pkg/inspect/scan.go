@@ -65,6 +65,11 @@ func lanes(files []file) [][]int {
 
 // look reads what is inside one file.
 func look(ctx context.Context, src carton.Source, f file, opts Options, s *share) (content, error) {
+	one := []carton.Member{f.Member}
+	if err := src.Sizes(ctx, one); err != nil {
+		return content{}, err
+	}
+	f.Member = one[0]
 	c, err := lookInto(ctx, src, f, opts, s)
 	if linked, ok := outOfReach(ctx, f.Member, err, opts); ok {
 		return linked, nil

@@ -169,6 +169,9 @@ func (s *source) find(ctx context.Context, name string) (*file, error) {
 	return f, nil
 }
 
+// Sizes implements [carton.Source]: what has a size has it.
+func (*source) Sizes(context.Context, []carton.Member) error { return nil }
+
 // CheckFraming implements [carton.Source]: a file holds its member and nothing
 // else.
 func (s *source) CheckFraming(context.Context, string) error { return nil }
