@@ -162,24 +162,56 @@ func (d *Dir) write(ctx context.Context, name string, replace bool, give func() 
 	return f.Commit()
 }
 
+// patience is how long is waited for another process that writes nothing: it may
+// be stopped, or wait itself for a registry that takes its time.
+var patience = 2 * time.Minute
+
 // acquire begins a file of the folder, waiting while another process writes it.
 // It returns nil where the file exists and is not to be replaced.
 func (d *Dir) acquire(ctx context.Context, name string, opts place.Options) (*place.File, error) {
 	const first, last = 5 * time.Millisecond, 250 * time.Millisecond
+	path := filepath.Join(d.path, name)
+	var seen string
+	var since time.Time
 	for wait := first; ; wait = min(2*wait, last) {
-		f, err := place.Create(filepath.Join(d.path, name), opts)
+		f, err := place.Create(path, opts)
 		if errors.Is(err, place.ErrExist) {
 			return nil, nil //nolint:nilnil // documented
 		}
 		if !errors.Is(err, place.ErrBusy) {
 			return f, err
 		}
+		if now := written(path); now != seen || since.IsZero() {
+			seen, since = now, time.Now()
+		}
+		if time.Since(since) >= patience {
+			return nil, heldTooLong(path, err)
+		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for the process that writes %s: %w", filepath.Join(d.path, name), ctx.Err())
+			return nil, fmt.Errorf("wait for the process that writes %s: %w", path, ctx.Err())
 		case <-time.After(wait):
 		}
 	}
+}
+
+// written tells states of a file that another process writes apart.
+func written(path string) string {
+	fi, err := os.Lstat(path + ".partial")
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(fi.Size(), fi.ModTime().UnixNano())
+}
+
+// heldTooLong says who does not go on.
+func heldTooLong(path string, busy error) error {
+	who := place.Holder(path + ".partial")
+	if who == "" {
+		who = "another process"
+	}
+	return hint.With(fmt.Errorf("%s holds %s and has written nothing for %v: %w", who, path+".partial", patience, busy),
+		"end it, or have it go on if it is stopped (kill -CONT); nothing of its file is lost")
 }
 
 // syncFolder makes new folders in a folder survive a crash, on systems where a
