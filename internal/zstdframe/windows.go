@@ -41,21 +41,23 @@ var (
 // share is a frame's part of the budget.
 type share struct{ bytes int64 }
 
-// take waits for the memory of a window.
-func (s *share) take(window uint64) error {
+// take waits for the memory of a window, until ctx ends.
+func (s *share) take(ctx context.Context, window uint64) error {
 	if window <= SmallWindow {
 		return nil
 	}
 	n := int64(min(window, budgetBytes))
 	for {
 		before := progress.Load()
-		ctx, cancel := context.WithTimeout(context.Background(), deadlock)
-		err := budget.Acquire(ctx, n)
+		wait, cancel := context.WithTimeout(ctx, deadlock)
+		err := budget.Acquire(wait, n)
 		cancel()
 		switch {
 		case err == nil:
 			s.bytes = n
 			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
 		case progress.Load() == before:
 			return ErrBusy
 		}

@@ -2,6 +2,7 @@ package zstdframe
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -33,7 +34,7 @@ func wideFrame(t testing.TB) []byte {
 
 // begin opens a frame and reads its first byte: by then it has its window.
 func begin(b []byte) (io.ReadCloser, error) {
-	r := NewReader(bytes.NewReader(b), most)
+	r := NewReader(context.Background(), bytes.NewReader(b), most)
 	_, err := r.Read(make([]byte, 1))
 	return r, err
 }
@@ -98,7 +99,7 @@ func TestSmallWindowsWaitForNobody(t *testing.T) {
 func TestBrokenFramesGiveTheirWindowsBack(t *testing.T) {
 	frame := wideFrame(t)
 	for _, n := range []int{6, 20, len(frame) / 2, len(frame) - 1} {
-		if _, err := io.Copy(io.Discard, NewReader(bytes.NewReader(frame[:n]), most)); err == nil {
+		if _, err := io.Copy(io.Discard, NewReader(context.Background(), bytes.NewReader(frame[:n]), most)); err == nil {
 			t.Errorf("cut at %d: got no error", n)
 		}
 		if Short() {
@@ -158,5 +159,18 @@ func TestOneDecoderForFramesOfOneWindow(t *testing.T) {
 	}
 	if got := i.get(most); got != nil {
 		t.Error("the decoder is kept beside one that is made")
+	}
+}
+
+// TestTheWaitEndsWithItsContext: nobody who is told to stop waits for a window.
+func TestTheWaitEndsWithItsContext(t *testing.T) {
+	frame := wideFrame(t)
+	defer open(t, frame).Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	r := NewReader(ctx, bytes.NewReader(frame), most)
+	defer r.Close()
+	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 }

@@ -8,6 +8,7 @@ package zstdframe
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,9 +32,10 @@ var (
 //
 // The first read of a frame with a window over [SmallWindow] waits until there
 // is memory for it, and has that until it was read to its end, or failed, or is
-// closed: it must be closed, and whoever has one open must not wait for another.
-func NewReader(r io.Reader, maxWindow uint64) io.ReadCloser {
-	return &reader{f: &frame{r: bufio.NewReaderSize(r, 32<<10), maxWindow: maxWindow}}
+// closed: it must be closed, and whoever has one open must not wait for another. The
+// wait ends with ctx.
+func NewReader(ctx context.Context, r io.Reader, maxWindow uint64) io.ReadCloser {
+	return &reader{f: &frame{ctx: ctx, r: bufio.NewReaderSize(r, 32<<10), maxWindow: maxWindow}}
 }
 
 type reader struct {
@@ -92,6 +94,7 @@ func (r *reader) Close() error {
 // frame passes through the bytes of one frame, found by its block headers
 // (RFC 8878, section 3.1.1), and then wants r to end.
 type frame struct {
+	ctx      context.Context //nolint:containedctx // io.Reader's method takes none
 	r        *bufio.Reader
 	left     int64 // bytes to pass through before the next decision
 	began    bool
@@ -179,7 +182,7 @@ func (f *frame) header() error {
 	if window > f.maxWindow {
 		return ErrWindow
 	}
-	if err := f.share.take(window); err != nil {
+	if err := f.share.take(f.ctx, window); err != nil {
 		return err
 	}
 	f.began, f.checksum, f.left = true, h.HasCheckSum, int64(h.HeaderSize)

@@ -2,6 +2,7 @@ package zstdframe_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -24,7 +25,7 @@ func compress(t testing.TB, b []byte, options ...zstd.EOption) []byte {
 }
 
 func decode(b []byte) ([]byte, error) {
-	r := zstdframe.NewReader(bytes.NewReader(b), window)
+	r := zstdframe.NewReader(context.Background(), bytes.NewReader(b), window)
 	defer r.Close()
 	return io.ReadAll(r)
 }
@@ -49,7 +50,7 @@ func TestOneFrame(t *testing.T) {
 			if err != nil || !bytes.Equal(got, content) {
 				t.Errorf("%s, %s: got %d bytes, %v; want %d", name, option, len(got), err, len(content))
 			}
-			one := zstdframe.NewReader(iotest.OneByteReader(bytes.NewReader(frame)), window)
+			one := zstdframe.NewReader(t.Context(), iotest.OneByteReader(bytes.NewReader(frame)), window)
 			if got, err = io.ReadAll(one); err != nil || !bytes.Equal(got, content) {
 				t.Errorf("%s, %s, by the byte: got %d bytes, %v; want %d", name, option, len(got), err, len(content))
 			}
@@ -93,7 +94,7 @@ func TestTheReadersErrorComesThrough(t *testing.T) {
 	frame := compress(t, []byte(strings.Repeat("0123456789abcdef", 20_000)))
 	broken := errors.New("connection reset")
 	for n := range len(frame) {
-		r := zstdframe.NewReader(io.MultiReader(bytes.NewReader(frame[:n]), iotest.ErrReader(broken)), window)
+		r := zstdframe.NewReader(t.Context(), io.MultiReader(bytes.NewReader(frame[:n]), iotest.ErrReader(broken)), window)
 		_, err := io.ReadAll(r)
 		if !errors.Is(err, broken) {
 			t.Fatalf("after %d bytes: got %v, want %v", n, err, broken)
@@ -108,7 +109,7 @@ func FuzzNewReader(f *testing.F) {
 	f.Add(compress(f, make([]byte, 300_000), zstd.WithEncoderCRC(false)))
 	f.Add([]byte("\x28\xb5\x2f\xfd"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r := zstdframe.NewReader(bytes.NewReader(b), 1<<20)
+		r := zstdframe.NewReader(t.Context(), bytes.NewReader(b), 1<<20)
 		defer r.Close()
 		got, err := io.ReadAll(io.LimitReader(r, 4<<20))
 		if err != nil || len(got) == 4<<20 {

@@ -3,6 +3,7 @@ package carton
 import (
 	"bufio"
 	"compress/flate"
+	"context"
 	"errors"
 	"io"
 	"sync"
@@ -12,13 +13,13 @@ import (
 
 // decodeZip gives the content of packed, the bytes of a member as they lie in
 // the zip. All of packed must belong to the one deflate stream or zstd frame.
-func decodeZip(path string, method uint16, packed io.Reader) io.ReadCloser {
+func decodeZip(ctx context.Context, path string, method uint16, packed io.Reader) io.ReadCloser {
 	if method == zipStored {
 		return io.NopCloser(packed)
 	}
 	source := &lastError{r: packed}
 	if method == zipZstd {
-		return &decoder{r: zstdframe.NewReader(source, MaxZstdWindow), source: source, path: path}
+		return &decoder{r: zstdframe.NewReader(ctx, source, MaxZstdWindow), source: source, path: path}
 	}
 	return &decoder{r: newInflater(source), source: source, path: path}
 }

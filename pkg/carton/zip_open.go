@@ -103,7 +103,7 @@ func (z *Reader) openEntry(ctx context.Context, e *zipEntry) (io.ReadCloser, err
 	if err != nil {
 		return nil, err
 	}
-	return &unpacked{decodeZip(e.name, e.method, packed), packed}, nil
+	return &unpacked{decodeZip(ctx, e.name, e.method, packed), packed}, nil
 }
 
 // ranger is an io.ReaderAt that gives long ranges more cheaply as a stream: one

@@ -164,7 +164,7 @@ func untarred(t testing.TB, l layout.Layer, c layout.Compression) string {
 		t.Fatal(err)
 	}
 	defer blob.Close()
-	plain, err := layout.Decompress(c, blob)
+	plain, err := layout.Decompress(t.Context(), c, blob)
 	if err != nil {
 		t.Fatal(err)
 	}

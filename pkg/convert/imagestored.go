@@ -170,7 +170,7 @@ func (s *Source) hashUnpacked(ctx context.Context, i int) (digest.Digest, error)
 		return "", err
 	}
 	defer blob.Close()
-	plain, err := layout.Decompress(s.layers[i].format.compression(), blob)
+	plain, err := layout.Decompress(ctx, s.layers[i].format.compression(), blob)
 	if err != nil {
 		return "", err
 	}

@@ -56,7 +56,7 @@ func (s *Source) visitTar(ctx context.Context, i int, visit func(*layout.TarHead
 		return err
 	}
 	defer blob.Close()
-	plain, err := layout.Decompress(s.layers[i].format.compression(), blob)
+	plain, err := layout.Decompress(ctx, s.layers[i].format.compression(), blob)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (s *Source) openTar(ctx context.Context, layer int, off int64) (io.ReadClos
 	if err != nil {
 		return nil, 0, err
 	}
-	plain, err := layout.Decompress(s.layers[layer].format.compression(), blob)
+	plain, err := layout.Decompress(ctx, s.layers[layer].format.compression(), blob)
 	if err != nil {
 		return nil, 0, errors.Join(err, blob.Close())
 	}

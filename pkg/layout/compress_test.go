@@ -3,6 +3,7 @@ package layout_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -42,7 +43,7 @@ func compress(t testing.TB, c layout.Compression, r io.Reader) []byte {
 }
 
 func decompress(c layout.Compression, r io.Reader) ([]byte, error) {
-	d, err := layout.Decompress(c, r)
+	d, err := layout.Decompress(context.Background(), c, r)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +216,7 @@ func TestBombsAreStreamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := layout.Decompress(c, z)
+		d, err := layout.Decompress(t.Context(), c, z)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package layout
 
 import (
 	"bufio"
+	"context"
 	"io"
 
 	"github.com/carton-oci/carton-oci/internal/zstdframe"
@@ -12,15 +13,16 @@ import (
 // or one zstd frame with a window of at most [MaxZstdWindow]; it reads r to its
 // end. More members or frames, and data behind them, are ErrFormat, and so is a
 // broken stream; an error of r is passed on. Nothing bounds what comes out: the
-// caller knows how much it wants. Close does not close r.
-func Decompress(c Compression, r io.Reader) (io.ReadCloser, error) {
+// caller knows how much it wants. ctx ends the wait for the memory of a large window. Close
+// does not close r.
+func Decompress(ctx context.Context, c Compression, r io.Reader) (io.ReadCloser, error) {
 	d := &decompressor{name: string(c), src: source{r: r}}
 	switch c {
 	case Uncompressed:
 		return io.NopCloser(r), nil
 	case Gzip:
 	case Zstd:
-		d.body = zstdframe.NewReader(&d.src, MaxZstdWindow)
+		d.body = zstdframe.NewReader(ctx, &d.src, MaxZstdWindow)
 	default:
 		return nil, errorf(ErrFormat, "layer", "got the compression %q, want gzip or zstd", string(c))
 	}
