@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/jsonstream"
 )
 
@@ -33,7 +34,7 @@ func (o *opener) compiled() error {
 		files[folder] = append(files[folder], f)
 	}
 	if len(folders) > maxPackages {
-		return fmt.Errorf("%w: holds %d compiled packages, want at most %d", ErrFormat, len(folders), maxPackages)
+		return errtext.Limit(ErrFormat, "holds %d compiled packages, want at most %d", len(folders), maxPackages)
 	}
 	slices.Sort(folders)
 	names := o.packageNames(folders)
@@ -232,7 +233,7 @@ func (o *opener) customOp(p *Package, r *jsonstream.Reader) error {
 			target, err := r.String()
 			if i, found := slices.BinarySearch(p.CustomOps, target); err == nil && !found {
 				if len(p.CustomOps) == maxCustomOps {
-					return fmt.Errorf("more than %d operators", maxCustomOps)
+					return errtext.Limit(ErrFormat, "more than %d operators", maxCustomOps)
 				}
 				p.CustomOps = slices.Insert(p.CustomOps, i, target)
 				err = o.files.keep(0, target)

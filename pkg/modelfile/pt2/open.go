@@ -218,6 +218,9 @@ func (o *opener) finish() {
 // quote returns a word from outside for an error's text.
 func quote(s string) string {
 	const most = 100
+	if s == "" {
+		return `""`
+	}
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + "…"
 	}

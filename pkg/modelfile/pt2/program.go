@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/jsonstream"
 )
 
@@ -202,7 +203,7 @@ func (p *program) tensorValues(r *jsonstream.Reader, wanted map[string]bool) err
 			return r.Skip()
 		}
 		if len(p.values) == MaxTensors {
-			return fmt.Errorf("more than %d values", MaxTensors)
+			return errtext.Limit(ErrFormat, "more than %d values", MaxTensors)
 		}
 		m, err := readMeta(r)
 		if err == nil && m == nil {
@@ -225,7 +226,7 @@ func (p *program) arguments(r *jsonstream.Reader) ([]argument, error) {
 	var args []argument
 	err := r.Array(func() error {
 		if len(args) == MaxTensors {
-			return fmt.Errorf("more than %d values", MaxTensors)
+			return errtext.Limit(ErrFormat, "more than %d values", MaxTensors)
 		}
 		a, err := readArgument(r)
 		args = append(args, a)
@@ -276,7 +277,7 @@ func (p *program) readSpecs(r *jsonstream.Reader) ([]spec, error) {
 	var specs []spec
 	err := r.Array(func() error {
 		if len(specs) == MaxTensors {
-			return fmt.Errorf("more than %d values", MaxTensors)
+			return errtext.Limit(ErrFormat, "more than %d values", MaxTensors)
 		}
 		s, err := readSpec(r)
 		specs = append(specs, s)

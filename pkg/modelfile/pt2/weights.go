@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/jsonstream"
 	"github.com/carton-oci/carton-oci/internal/zipdir"
 )
@@ -198,7 +199,7 @@ func (o *opener) view(t *Tensor, m *meta, e *zipdir.Entry) error {
 // another counts a tensor of so many sizes and strides.
 func (o *opener) another(dims int) error {
 	if o.tensors++; o.tensors > MaxTensors {
-		return fmt.Errorf("%w: has more than %d tensors", ErrFormat, MaxTensors)
+		return errtext.Limit(ErrFormat, "has more than %d tensors", MaxTensors)
 	}
 	return o.files.keep(dims)
 }

@@ -53,7 +53,7 @@ func (z *zipFiles) keep(dims int, strings ...string) error {
 		z.kept += int64(len(s))
 	}
 	if z.kept > maxKept {
-		return fmt.Errorf("%w: its documents say more than %d bytes", ErrFormat, maxKept)
+		return errtext.Limit(ErrFormat, "its documents say more than %d bytes", maxKept)
 	}
 	return nil
 }
@@ -255,7 +255,7 @@ func (z *zipFiles) word(name string) (string, error) {
 func (z *zipFiles) document(name string, f func(*jsonstream.Reader) error) error {
 	e := z.entry(name)
 	if z.json += e.Size; z.json > MaxJSONBytes {
-		return fmt.Errorf("%w: its documents have more than %d bytes", ErrFormat, MaxJSONBytes)
+		return errtext.Limit(ErrFormat, "its documents have more than %d bytes", MaxJSONBytes)
 	}
 	in, err := z.open(name)
 	if err != nil {

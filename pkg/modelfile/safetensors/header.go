@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/jsonstream"
 )
@@ -155,6 +156,9 @@ func parse(r io.Reader, n int64) (*Header, error) {
 	if err := p.header(h); err != nil {
 		if source := p.json.SourceError(); source != nil {
 			return nil, fmt.Errorf("read header: %w", source)
+		}
+		if errtext.IsLimit(err) {
+			return nil, fmt.Errorf("header: %w", err)
 		}
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF

@@ -13,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/jsonstream"
 )
 
@@ -54,7 +55,10 @@ func ReadIndex(r io.Reader) (*Index, error) {
 		return nil, fmt.Errorf("read index: %w", source)
 	}
 	if err == nil && in.Offset() == MaxIndexBytes {
-		err = fmt.Errorf("longer than %d bytes", MaxIndexBytes)
+		err = errtext.Limit(ErrFormat, "longer than %d bytes", MaxIndexBytes)
+	}
+	if errtext.IsLimit(err) {
+		return nil, fmt.Errorf("index: %w", err)
 	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -103,7 +107,7 @@ func (x *Index) readMap(r *jsonstream.Reader) error {
 			return fmt.Errorf("tensor %s occurs twice", quote(tensor))
 		}
 		if len(x.Files) == MaxTensors {
-			return fmt.Errorf("more than %d tensors", MaxTensors)
+			return errtext.Limit(ErrFormat, "more than %d tensors", MaxTensors)
 		}
 		file, err := r.String()
 		if err != nil {

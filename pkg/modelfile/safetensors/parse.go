@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/jsonstream"
 )
 
@@ -22,7 +23,7 @@ const entryBytes = 96
 // keep counts what is kept: an entry of so many bytes of text and dimensions.
 func (p *parser) keep(text, dims int) error {
 	if p.left -= entryBytes + text + 8*dims; p.left < 0 {
-		return fmt.Errorf("names, shapes and metadata take more than %d bytes", MaxKeptBytes)
+		return errtext.Limit(ErrFormat, "names, shapes and metadata take more than %d bytes", MaxKeptBytes)
 	}
 	return nil
 }
@@ -38,7 +39,7 @@ func (p *parser) header(h *Header) error {
 			return p.metadata(h)
 		}
 		if len(h.Tensors) >= p.most {
-			return fmt.Errorf("more than %d tensors", p.most)
+			return errtext.Limit(ErrFormat, "more than %d tensors", p.most)
 		}
 		t := Tensor{Name: key}
 		if err := p.tensor(&t, &h.Draft); err != nil {

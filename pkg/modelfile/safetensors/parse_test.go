@@ -13,7 +13,7 @@ func TestLimitsOfTheParser(t *testing.T) {
 		"__metadata__":{"k":"v"},
 		"b":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},
 		"c":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`
-	for most, want := range map[int]string{3: "", 2: "more than 2 tensors"} {
+	for most, want := range map[int]string{3: "", 2: "over a limit of carton-oci: more than 2 tensors"} {
 		p := &parser{json: jsonstream.New(strings.NewReader(three)), most: most, left: MaxKeptBytes}
 		if err := p.header(&Header{}); (want == "") != (err == nil) || err != nil && err.Error() != want {
 			t.Errorf("at most %d: got %v, want %q", most, err, want)
