@@ -24,7 +24,13 @@ func TestAnotherImplementationMakesTheSame(t *testing.T) {
 	files["model/1.safetensors"] = safetensorsOf(700, 0, "BF16", "I64")
 	files["model/"+strings.Repeat("long/", 12)+strings.Repeat("x", 80)+".py"] = []byte("a prefix")
 	files["model/"+strings.Repeat("long/", 12)+strings.Repeat("y", 80)+".py"] = nil
+	copied := map[string][]byte{
+		"model/m-1.safetensors": safetensorsOf(7, 0, "F32"), "model/m.safetensors.index.json": []byte(`{"weight_map":{"t0":"m-1.safetensors"}}`),
+		"model/consolidated.safetensors": safetensorsOf(8, 0, "F32"), "model/vae/d.safetensors": safetensorsOf(9, 0, "F32"),
+		"model/vae/d.ema.fp16.safetensors": safetensorsOf(9, 0, "F16"), "model/vae/e.fp16.safetensors": safetensorsOf(9, 0, "F16"),
+	}
 	for name, src := range map[string]carton.Source{
+		"copies of one model":    cartontest.New(copied, nil),
 		"every kind of member":   cartontest.New(files, symlinks),
 		"bundles of small files": pythonCarton(2000),
 		"categories by role":     rolesCarton(rolesTable),

@@ -84,11 +84,12 @@ type fileFacts struct {
 	Notes    []string
 	Findings []string // what an archive's reader has to say
 	err      error    // why it was not looked into
+	layout   string   // of a safetensors file: see layoutOf
 }
 
 // Describe finds out what the weights are, from members below model/ whose names
-// tell a format. Of a safetensors file all tensors count; of a PT2 archive the
-// parameters, or all weights where it calls none a parameter. What several names
+// tell a format. Of a safetensors file all tensors count, unless it is a
+// copy of what is counted already (see copies); of a PT2 archive the parameters, or all weights where it calls none a parameter. What several names
 // or models of an archive share counts once: what begins at the same element of the
 // same storage, of several views the largest.
 //
@@ -117,7 +118,15 @@ func DescribeMembers(ctx context.Context, src carton.Source, members []carton.Me
 	if err != nil {
 		return nil, err
 	}
+	sets, notes, err := shardSets(ctx, src, members, opts)
+	if err != nil {
+		return nil, err
+	}
+	for hash := range copies(members, files, facts, sets) {
+		facts[slices.IndexFunc(files, func(f file) bool { return f.Hash == hash })].Types = nil
+	}
 	out := sum(files, facts)
+	out.Notes = append(out.Notes, notes...)
 	out.Formats = byBytes(formats)
 	if len(out.Formats) > 0 {
 		out.Format = out.Formats[0].Name
@@ -193,7 +202,11 @@ func factsOf(ctx context.Context, src carton.Source, f file, opts Options, s *sh
 	if err != nil {
 		return fileFacts{}, err
 	}
-	return fileFacts{Types: countTypes(c.tensors), Models: c.models, Notes: c.notes, Findings: c.findings, err: c.err}, nil
+	facts := fileFacts{Types: countTypes(c.tensors), Models: c.models, Notes: c.notes, Findings: c.findings, err: c.err}
+	if f.format == formatSafetensors {
+		facts.layout = layoutOf(c.tensors)
+	}
+	return facts, nil
 }
 
 // countTypes counts a file's tensors by type.

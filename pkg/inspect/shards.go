@@ -50,7 +50,7 @@ func checkShards(index carton.Member, weightMap map[string]string, contents map[
 		c, ok := contents[path.Join(path.Dir(index.Path), shard)]
 		switch {
 		case !ok:
-			add("names the shard %s, which is not there", carton.QuotePath(shard))
+			notes = append(notes, missingShard(index.Path, shard))
 			continue
 		case !c.read: // what is wrong with it is said
 			continue

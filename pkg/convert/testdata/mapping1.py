@@ -131,8 +131,33 @@ def param_size(n):
     return "%d%s%s" % (tenths // 10, ".%d" % (tenths % 10) if tenths % 10 else "", suffix)
 
 
+def header_of(data):
+    end = 8 + struct.unpack("<Q", data[:8])[0]
+    return {name: t for name, t in json.loads(data[8:end]).items() if name != "__metadata__"}
+
+
+def copies(files):
+    """Contents of safetensors files that are other copies of what is counted."""
+    sets, out, counts = {}, set(), set()
+    indexes = [p for p in files if lower(p).endswith(".safetensors.index.json") and p.startswith("model/")]
+    for path in sorted(indexes, key=lambda p: (len(posixpath.basename(p).encode()), p.encode())):
+        folder = posixpath.dirname(path)
+        listed = {folder + "/" + shard for shard in json.loads(files[path])["weight_map"].values()}
+        sets.setdefault(folder, listed)
+    weights = [p for p in files if lower(p).endswith(".safetensors") and p.startswith("model/")]
+    layout = {p: {n: t["shape"] for n, t in header_of(files[p]).items()} for p in weights}
+    for path in weights:
+        folder, (stem, suffix) = posixpath.dirname(path), (path[:-12], path[-12:])
+        parts = posixpath.basename(stem).split(".")
+        bases = [folder + "/" + ".".join(parts[:n]) + suffix for n in range(1, len(parts)) if ".".join(parts[:n])]
+        variant = layout[path] and any(layout.get(b) == layout[path] for b in bases)
+        copy = path not in sets[folder] if folder in sets else variant
+        (out if copy else counts).add(files[path])
+    return out - counts
+
+
 def details(files):
-    formats, types, elements, seen = {}, {}, 0, set()
+    formats, types, elements, seen, copied = {}, {}, 0, set(), copies(files)
     for path in sorted(files, key=str.encode):
         fits = [f for f, s in FORMATS if lower(path).endswith(tuple(s.split())) and path.startswith("model/")]
         if not fits or files[path] in seen:
@@ -140,15 +165,13 @@ def details(files):
         data = files[path]
         seen.add(data)
         formats[fits[0]] = formats.get(fits[0], 0) + len(data)
-        if fits[0] == "safetensors":
-            end = 8 + struct.unpack("<Q", data[:8])[0]
-            for name, t in json.loads(data[8:end]).items():
-                if name != "__metadata__":
-                    p, n = PRECISIONS[t["dtype"]], 1
-                    types[p] = types.get(p, 0) + t["data_offsets"][1] - t["data_offsets"][0]
-                    for d in t["shape"]:
-                        n *= d
-                    elements += n
+        if fits[0] == "safetensors" and data not in copied:
+            for t in header_of(data).values():
+                p, n = PRECISIONS[t["dtype"]], 1
+                types[p] = types.get(p, 0) + t["data_offsets"][1] - t["data_offsets"][0]
+                for d in t["shape"]:
+                    n *= d
+                elements += n
     order = lambda d: sorted(d, key=lambda k: (-d[k], k))
     out = {}
     if formats:

@@ -1,0 +1,125 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+)
+
+// shardSets reads the indexes of sharded models below model/, and returns the
+// shards that the index of each folder lists, by their paths. Of several indexes
+// in one folder that with the shortest name counts, of those the first by path:
+// model.safetensors.index.json before model.fp16.safetensors.index.json. A shard
+// that is not there is a note, and so is an index that is broken, which then
+// counts for nothing.
+func shardSets(ctx context.Context, src carton.Source, members []carton.Member, opts Options) (map[string]map[string]bool, []Note, error) {
+	indexes := slices.DeleteFunc(shardIndexes(members), func(m carton.Member) bool { return !strings.HasPrefix(m.Path, modelFolder) })
+	slices.SortStableFunc(indexes, func(a, b carton.Member) int { return cmp.Compare(len(path.Base(a.Path)), len(path.Base(b.Path))) })
+	var paths map[string]bool // of members
+	if len(indexes) > 0 {
+		paths = make(map[string]bool, len(members))
+		for _, m := range members {
+			paths[m.Path] = true
+		}
+	}
+	sets := map[string]map[string]bool{}
+	var notes []Note
+	for _, index := range indexes {
+		weightMap, note, err := readShardIndex(ctx, src, index)
+		if linked, ok := outOfReach(ctx, index, err, opts); ok {
+			note, err = linked.notes[0], nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if note != "" {
+			notes = append(notes, Note{Member: index.Path, Text: note})
+			continue
+		}
+		folder := path.Dir(index.Path)
+		listed := map[string]bool{}
+		for _, shard := range weightMap {
+			listed[path.Join(folder, shard)] = true
+		}
+		for _, shard := range slices.Sorted(maps.Keys(listed)) {
+			if !paths[shard] {
+				notes = append(notes, missingShard(index.Path, path.Base(shard)))
+			}
+		}
+		if sets[folder] == nil {
+			sets[folder] = listed
+		}
+	}
+	slices.SortStableFunc(notes, func(a, b Note) int { return strings.Compare(a.Member, b.Member) })
+	return sets, notes, nil
+}
+
+// missingShard is the note for a shard that an index lists and nobody has: the
+// model is not whole.
+func missingShard(index, shard string) Note {
+	text := fmt.Sprintf("names the shard %s, which is not there", carton.QuotePath(shard))
+	return Note{Member: index, Text: text, Err: &carton.Error{Path: index, Kind: carton.ErrFormat, Msg: text}}
+}
+
+// copies returns which files are other copies of a model that is counted already,
+// by their hashes: safetensors files that the index of their folder does not list;
+// and NAME.VARIANT.safetensors beside NAME.safetensors whose tensors have the same
+// names and shapes. A content that is no copy under one of its paths is none.
+func copies(members []carton.Member, files []file, facts []fileFacts, sets map[string]map[string]bool) map[string]bool {
+	layouts := map[string]string{} // by hash
+	for i, f := range files {
+		layouts[f.Hash] = facts[i].layout
+	}
+	byPath := map[string]string{} // layouts, of safetensors files
+	for _, m := range members {
+		if l := layouts[m.Hash]; l != "" && formatOf(m.Path) == formatSafetensors {
+			byPath[m.Path] = l
+		}
+	}
+	out, counts := map[string]bool{}, map[string]bool{}
+	for _, m := range members {
+		if formatOf(m.Path) != formatSafetensors || !strings.HasPrefix(m.Path, modelFolder) {
+			continue
+		}
+		if set, indexed := sets[path.Dir(m.Path)]; indexed && !set[m.Path] || !indexed && isVariant(m.Path, byPath) {
+			out[m.Hash] = true
+		} else {
+			counts[m.Hash] = true
+		}
+	}
+	maps.DeleteFunc(out, func(hash string, _ bool) bool { return counts[hash] })
+	return out
+}
+
+// isVariant reports whether a file is another's variant: the same name but for
+// what follows a dot, and the same layout.
+func isVariant(file string, layouts map[string]string) bool {
+	name := file[:len(file)-len("."+formatSafetensors)]
+	for i := strings.LastIndexByte(name, '.'); i > strings.LastIndexByte(name, '/')+1; i = strings.LastIndexByte(name[:i], '.') {
+		if l := layouts[file]; l != "" && layouts[name[:i]+file[len(name):]] == l {
+			return true
+		}
+	}
+	return false
+}
+
+// layoutOf is a hash of the names and shapes of a file's tensors, "" where it has
+// none.
+func layoutOf(tensors []Tensor) string {
+	if len(tensors) == 0 {
+		return ""
+	}
+	order := byName(tensors)
+	sum := sha256.New()
+	for _, i := range order {
+		fmt.Fprintf(sum, "%q %v\n", tensors[i].Name, tensors[i].Shape)
+	}
+	return string(sum.Sum(nil))
+}
