@@ -41,6 +41,9 @@ type PushResult struct {
 	// BytesResumed counts the bytes of blobs that an earlier run had sent, and that
 	// this one did not send again.
 	BytesResumed int64 `json:"bytesResumed,omitempty"`
+	// Warnings say what is wrong with the weights: shards that an index lists and the
+	// carton lacks, broken headers. They are pushed as they are.
+	Warnings []string `json:"warnings,omitempty"`
 	// Seconds is how long the push took.
 	Seconds float64 `json:"seconds"`
 	// DryRun: nothing was sent.
@@ -284,6 +287,9 @@ func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
 		result.Layers = append(result.Layers, PushedLayer{
 			Paths: forms.Layers[i].Paths, MediaType: l.MediaType, Digest: l.Digest, Size: l.Size, Extra: forms.Layers[i].Extra,
 		})
+	}
+	for _, n := range forms.Notes {
+		result.Warnings = append(result.Warnings, carton.QuotePath(n.Member)+": "+n.Text)
 	}
 	if forms.Image != nil {
 		result.Image = newPushedImage(p.site.loc, p.imageTags, forms.Image, art)

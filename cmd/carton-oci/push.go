@@ -66,6 +66,9 @@ func runPush(c *cli.Context, s *session) error {
 		return err
 	}
 	opts.Planned = func(r *cartonoci.PushResult) {
+		for _, w := range r.Warnings {
+			s.warnf("%s", w)
+		}
 		s.sayWhatTravels(source, r)
 		s.sayWhatItCosts(&opts, r)
 		s.sayWhatStaysBehind(r)

@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/inspect"
 	"github.com/urfave/cli/v2"
 )
 
@@ -13,8 +15,8 @@ func verifyCommand(out *printer) *cli.Command {
 		Usage:     "check a carton, every byte of it",
 		ArgsUsage: "SOURCE",
 		Description: `Reads every member that is at hand and checks it against MANIFEST; checks
-carton.toml and everything that it refers to. Exit code 3 says that something is
-wrong; a warning does not.`,
+carton.toml and everything that it refers to. What is wrong inside weights is a
+warning. Exit code 3 says that something is wrong; a warning does not.`,
 		Flags: flags([]cli.Flag{
 			&cli.BoolFlag{Name: "links", Usage: "read what LINKS names, too"},
 			&cli.BoolFlag{Name: "no-content", Usage: "check presence and sizes, and read no content"},
@@ -77,6 +79,16 @@ func runVerify(c *cli.Context, s *session) error {
 		v.Findings = append(v.Findings, finding{f.Severity.String(), f.Path, f.Err.Error()})
 		if f.Severity == carton.SeverityError {
 			errs = append(errs, f.Err)
+		}
+	}
+	if !c.Bool("no-content") {
+		// What is in the weights is their author's affair: it is said, and no error.
+		facts, err := inspect.Describe(c.Context, src, inspect.Options{Concurrency: s.opts.Concurrency, Local: true})
+		if err != nil {
+			return src.fail(err)
+		}
+		for _, n := range slices.Concat(facts.Notes, facts.Findings) {
+			v.Findings = append(v.Findings, finding{carton.SeverityWarning.String(), n.Member, n.Member + ": " + n.Text})
 		}
 	}
 	v.OK = len(errs) == 0

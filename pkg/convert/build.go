@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/inspect"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
@@ -21,6 +22,7 @@ type builder struct {
 	annotations map[string]string // of image manifests
 	members     []carton.Member   // with their sizes
 	extras      []extra
+	notes       []inspect.Note // what is wrong with the weights
 
 	mu      sync.Mutex
 	bundles map[string]bundleDigest // by key
@@ -140,10 +142,11 @@ func (b *builder) artifact(ctx context.Context, parts *built) (*layout.Artifact,
 		spec.ArtifactType, spec.Config = "", b.imageConfig(parts.diffIDs)
 		return layout.NewArtifact(spec)
 	}
-	details, err := describe(ctx, b.src, b.members)
+	details, notes, err := describe(ctx, b.src, b.members)
 	if err != nil {
 		return nil, err
 	}
+	b.notes = notes
 	spec.Config = configLayer(types, newConfig(b.info, details, parts.diffIDs, b.opts))
 	return layout.NewArtifact(spec)
 }

@@ -11,6 +11,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/inspect"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
@@ -23,6 +24,8 @@ type Forms struct {
 	Artifact *layout.Artifact
 	// Layers tells what the artifact's layers hold.
 	Layers []PlannedLayer
+	// Notes say what is wrong with the weights, which are pushed as they are.
+	Notes []inspect.Note
 	// Image is an OCI image that unpacks to the carton; nil without Options.Image.
 	Image *layout.Artifact
 	// ImageLayers tells what the image's layers hold.
@@ -64,7 +67,9 @@ func buildForms(ctx context.Context, src carton.Source, opts Options, image bool
 	if err != nil {
 		return nil, err
 	}
-	if forms.Artifact, err = b.artifact(ctx, parts); err != nil || !image {
+	forms.Artifact, err = b.artifact(ctx, parts)
+	forms.Notes = b.notes
+	if err != nil || !image {
 		return forms, err
 	}
 	if parts, err = b.build(ctx, imagePlan); err != nil {

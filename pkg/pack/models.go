@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/zipdir"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pt2"
@@ -116,7 +117,8 @@ func (p *packer) readFiles() error {
 // readFile refuses pointers, and weights that are no such.
 func (p *packer) readFile(f *file) error {
 	weights := strings.HasSuffix(strings.ToLower(f.path), ".safetensors")
-	if !weights && f.size > 1024 { // a pointer's most
+	index := strings.HasSuffix(strings.ToLower(f.path), ".safetensors.index.json")
+	if !weights && !index && f.size > 1024 { // a pointer's most
 		return nil
 	}
 	r, err := f.open()
@@ -128,15 +130,48 @@ func (p *packer) readFile(f *file) error {
 	if _, err := r.ReadAt(head, 0); err == nil && string(head) == pointerHead {
 		return p.broken(f.path, carton.ErrFormat, errors.New("is a git-lfs pointer, not the file itself: git lfs pull fetches it"))
 	}
+	if index {
+		return p.readShardIndex(f, r)
+	}
 	if !weights {
 		return nil
 	}
-	if _, err := safetensors.OpenHeader(r, f.size); errors.Is(err, safetensors.ErrFormat) {
+	if _, err := safetensors.OpenHeader(r, f.size); errtext.IsLimit(err) {
+		p.warnf("%s: %v", carton.QuotePath(f.path), err)
+	} else if errors.Is(err, safetensors.ErrFormat) {
 		return p.broken(f.path, carton.ErrFormat, err)
 	} else if err != nil {
 		return fmt.Errorf("%s: %w", carton.QuotePath(f.path), err)
 	}
 	return nil
+}
+
+// readShardIndex refuses a model that lacks shards which its index lists: whoever
+// loads it is told so only after it was fetched.
+func (p *packer) readShardIndex(f *file, r io.Reader) error {
+	index, err := safetensors.ReadIndex(r)
+	switch {
+	case errors.Is(err, safetensors.ErrFormat):
+		p.warnf("%s: %v", carton.QuotePath(f.path), err) // perhaps it is another program's
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: %w", carton.QuotePath(f.path), err)
+	}
+	var missing []string
+	shards := index.Shards()
+	for _, shard := range shards {
+		if p.find(path.Join(path.Dir(f.path), shard)) == nil {
+			missing = append(missing, carton.QuotePath(shard))
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("lists %d shards, of which %d are not there: %s", len(shards), len(missing), strings.Join(missing[:min(3, len(missing))], ", "))
+	if len(missing) > 3 {
+		text += ", …"
+	}
+	return p.broken(f.path, carton.ErrFormat, errors.New(text))
 }
 
 // readPT2 takes from an archive what it says of itself: the version of torch,

@@ -184,3 +184,17 @@ func TestShapesOfTorch(t *testing.T) {
 		})
 	}
 }
+
+// A model that lacks a shard which its index lists is not packed.
+func TestAShardThatIsMissing(t *testing.T) {
+	weights := string(modeltest.Safetensors(t, nil, modeltest.Tensor{Name: "a", DType: "U8", Shape: []int64{1}, Data: []byte{1}}))
+	files := map[string]string{
+		"sub/m-1.safetensors": weights, "sub/m.safetensors.index.json": `{"weight_map":{"a":"m-1.safetensors","b":"m-2.safetensors"}}`,
+	}
+	refused(t, noop, carton.ErrFormat, "lists 2 shards, of which 1 are not there: m-2.safetensors", tree(t, files))
+	allowed := noop
+	allowed.AllowInvalid = true
+	wantWarnings(t, open(t, allowed, tree(t, files)), "m-2.safetensors")
+	files["sub/m-2.safetensors"] = "-> m-1.safetensors"
+	wantWarnings(t, open(t, noop, tree(t, files)))
+}
