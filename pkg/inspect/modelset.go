@@ -20,7 +20,7 @@ import (
 // that is not there is a note, and so is an index that is broken, which then
 // counts for nothing.
 func shardSets(ctx context.Context, src carton.Source, members []carton.Member, opts Options) (map[string]map[string]bool, []Note, error) {
-	indexes := slices.DeleteFunc(shardIndexes(members), func(m carton.Member) bool { return !strings.HasPrefix(m.Path, modelFolder) })
+	indexes := slices.DeleteFunc(append(shardIndexes(members), binIndexes(members)...), func(m carton.Member) bool { return !strings.HasPrefix(m.Path, modelFolder) })
 	slices.SortStableFunc(indexes, func(a, b carton.Member) int { return cmp.Compare(len(path.Base(a.Path)), len(path.Base(b.Path))) })
 	var paths map[string]bool // of members
 	if len(indexes) > 0 {
@@ -53,12 +53,20 @@ func shardSets(ctx context.Context, src carton.Source, members []carton.Member, 
 				notes = append(notes, missingShard(index.Path, path.Base(shard)))
 			}
 		}
-		if sets[folder] == nil {
+		if sets[folder] == nil && strings.HasSuffix(lowerASCII(index.Path), shardIndexSuffix) {
 			sets[folder] = listed
 		}
 	}
 	slices.SortStableFunc(notes, func(a, b Note) int { return strings.Compare(a.Member, b.Member) })
 	return sets, notes, nil
+}
+
+// binIndexes returns the members that index shards of torch.save, which are the
+// same documents. What such shards hold is not looked into: that they are there is.
+func binIndexes(members []carton.Member) []carton.Member {
+	return slices.DeleteFunc(slices.Clone(members), func(m carton.Member) bool {
+		return !strings.HasSuffix(lowerASCII(m.Path), ".bin.index.json")
+	})
 }
 
 // missingShard is the note for a shard that an index lists and nobody has: the

@@ -76,3 +76,16 @@ func TestAShardThatIsMissingIsNoted(t *testing.T) {
 		t.Errorf("got %q, want %q", noteText(got.Notes), want)
 	}
 }
+
+// Shards of torch.save have an index, too, of the same form.
+func TestAMissingShardOfTorchSaveIsNoted(t *testing.T) {
+	const index = "model/pytorch_model.bin.index.json"
+	files := map[string][]byte{
+		index: []byte(`{"metadata":null,"weight_map":{"a":"pytorch_model-1.bin","b":"pytorch_model-2.bin"}}`), "model/pytorch_model-1.bin": nil,
+		"model/a.safetensors": safetensorsOf(0, entry{"a", "F32", []int64{10}}),
+	}
+	got := describe(t, cartontest.New(files, nil), Options{})
+	if want := index + ": names the shard pytorch_model-2.bin, which is not there\n"; noteText(got.Notes) != want || got.Parameters != 10 {
+		t.Errorf("got %q and %d parameters, want %q and 10", noteText(got.Notes), got.Parameters, want)
+	}
+}

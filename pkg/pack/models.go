@@ -94,11 +94,19 @@ const pointerHead = "version https://git-lfs"
 func (p *packer) readFiles() error {
 	var archives []*file
 	for _, f := range p.files {
-		if f.root == nil || f.target != "" || !strings.HasPrefix(f.path, modelFolder) {
+		if !strings.HasPrefix(f.path, modelFolder) {
 			continue
 		}
-		if err := p.readFile(f); err != nil {
+		// A symlink may have the name that says what its target is, as in a hub's cache.
+		end := p.final(f)
+		if end.root == nil || end != f && kindOfName(end.path) == kindOfName(f.path) {
+			continue // generated, or read by its own name
+		}
+		if err := p.readFile(f.path, end); err != nil {
 			return err
+		}
+		if f.target != "" {
+			continue
 		}
 		if strings.HasSuffix(strings.ToLower(f.path), ".pt2") {
 			archives = append(archives, f)
@@ -114,11 +122,22 @@ func (p *packer) readFiles() error {
 	return p.readPT2(archives[0])
 }
 
-// readFile refuses pointers, and weights that are no such.
-func (p *packer) readFile(f *file) error {
-	weights := strings.HasSuffix(strings.ToLower(f.path), ".safetensors")
-	index := strings.HasSuffix(strings.ToLower(f.path), ".safetensors.index.json")
-	if !weights && !index && f.size > 1024 { // a pointer's most
+// kindOfName returns the end of a name that says what pack can look into, "" for
+// any other.
+func kindOfName(name string) string {
+	for _, suffix := range []string{".safetensors", ".safetensors.index.json", ".bin.index.json"} {
+		if strings.HasSuffix(strings.ToLower(name), suffix) {
+			return suffix
+		}
+	}
+	return ""
+}
+
+// readFile refuses pointers, weights that are no such, and indexes of shards that
+// are not there. name is what the file is called, which f or a symlink to it is.
+func (p *packer) readFile(name string, f *file) error {
+	kind := kindOfName(name)
+	if kind == "" && f.size > 1024 { // a pointer's most
 		return nil
 	}
 	r, err := f.open()
@@ -128,50 +147,51 @@ func (p *packer) readFile(f *file) error {
 	defer r.Close()
 	head := make([]byte, len(pointerHead))
 	if _, err := r.ReadAt(head, 0); err == nil && string(head) == pointerHead {
-		return p.broken(f.path, carton.ErrFormat, errors.New("is a git-lfs pointer, not the file itself: git lfs pull fetches it"))
+		return p.broken(name, carton.ErrFormat, errors.New("is a git-lfs pointer, not the file itself: git lfs pull fetches it"))
 	}
-	if index {
-		return p.readShardIndex(f, r)
-	}
-	if !weights {
+	switch kind {
+	case "":
 		return nil
+	case ".safetensors":
+	default:
+		return p.readShardIndex(name, r)
 	}
 	if _, err := safetensors.OpenHeader(r, f.size); errtext.IsLimit(err) {
-		p.warnf("%s: %v", carton.QuotePath(f.path), err)
+		p.warnf("%s: %v", carton.QuotePath(name), err)
 	} else if errors.Is(err, safetensors.ErrFormat) {
-		return p.broken(f.path, carton.ErrFormat, err)
+		return p.broken(name, carton.ErrFormat, err)
 	} else if err != nil {
-		return fmt.Errorf("%s: %w", carton.QuotePath(f.path), err)
+		return fmt.Errorf("%s: %w", carton.QuotePath(name), err)
 	}
 	return nil
 }
 
 // readShardIndex refuses a model that lacks shards which its index lists: whoever
 // loads it is told so only after it was fetched.
-func (p *packer) readShardIndex(f *file, r io.Reader) error {
+func (p *packer) readShardIndex(name string, r io.Reader) error {
 	index, err := safetensors.ReadIndex(r)
 	switch {
 	case errors.Is(err, safetensors.ErrFormat):
-		p.warnf("%s: %v", carton.QuotePath(f.path), err) // perhaps it is another program's
+		p.warnf("%s: %v", carton.QuotePath(name), err) // perhaps it is another program's
 		return nil
 	case err != nil:
-		return fmt.Errorf("%s: %w", carton.QuotePath(f.path), err)
+		return fmt.Errorf("%s: %w", carton.QuotePath(name), err)
 	}
 	var missing []string
 	shards := index.Shards()
 	for _, shard := range shards {
-		if p.find(path.Join(path.Dir(f.path), shard)) == nil {
+		if p.find(path.Join(path.Dir(name), shard)) == nil {
 			missing = append(missing, carton.QuotePath(shard))
 		}
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("lists %d shards, of which %d are not there: %s", len(shards), len(missing), strings.Join(missing[:min(3, len(missing))], ", "))
+	text := fmt.Sprintf("missing are %d of the %d shards that it lists: %s", len(missing), len(shards), strings.Join(missing[:min(3, len(missing))], ", "))
 	if len(missing) > 3 {
 		text += ", …"
 	}
-	return p.broken(f.path, carton.ErrFormat, errors.New(text))
+	return p.broken(name, carton.ErrFormat, errors.New(text))
 }
 
 // readPT2 takes from an archive what it says of itself: the version of torch,

@@ -191,10 +191,20 @@ func TestAShardThatIsMissing(t *testing.T) {
 	files := map[string]string{
 		"sub/m-1.safetensors": weights, "sub/m.safetensors.index.json": `{"weight_map":{"a":"m-1.safetensors","b":"m-2.safetensors"}}`,
 	}
-	refused(t, noop, carton.ErrFormat, "lists 2 shards, of which 1 are not there: m-2.safetensors", tree(t, files))
+	refused(t, noop, carton.ErrFormat, "missing are 1 of the 2 shards that it lists: m-2.safetensors", tree(t, files))
 	allowed := noop
 	allowed.AllowInvalid = true
 	wantWarnings(t, open(t, allowed, tree(t, files)), "m-2.safetensors")
+	cache := map[string]string{
+		"blobs/1": weights, "blobs/2": files["sub/m.safetensors.index.json"],
+		"snap/m-1.safetensors": "-> ../blobs/1", "snap/m.safetensors.index.json": "-> ../blobs/2",
+	}
+	refused(t, noop, carton.ErrFormat, "model/snap/m.safetensors.index.json", tree(t, cache))
+	cache["snap/m-2.safetensors"] = "-> ../blobs/3"
+	cache["blobs/3"] = weights[:len(weights)-1]
+	refused(t, noop, carton.ErrFormat, "model/snap/m-2.safetensors", tree(t, cache))
+	torch := map[string]string{"pytorch_model.bin.index.json": `{"metadata":null,"weight_map":{"a":"pytorch_model-1.bin"}}`, "x": "x"}
+	refused(t, noop, carton.ErrFormat, "pytorch_model-1.bin", tree(t, torch))
 	files["sub/m-2.safetensors"] = "-> m-1.safetensors"
 	wantWarnings(t, open(t, noop, tree(t, files)))
 }

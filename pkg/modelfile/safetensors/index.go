@@ -75,6 +75,9 @@ func (x *Index) read(r *jsonstream.Reader) error {
 		case "weight_map":
 			err = x.readMap(r)
 		case "metadata":
+			if null, err := r.Null(); null || err != nil {
+				return err
+			}
 			err = r.Object(func(key string) (err error) {
 				if key != "total_size" {
 					return r.Skip()
