@@ -70,7 +70,7 @@ e2e-cri: ## pods on a real containerd, with models as volumes (root; needs runc)
 # are those of docs/reliability.md. Debian: apt-get install strace.
 CHAOS_TRIALS ?= 500
 CHAOS_SEED   ?= 1
-CHAOS_E2E     = EverySystemCall|Vectors|Bombs|Secrets|FileSizeLimit|FewFiles|NoOtherPlace|FolderThatMayNot|StandardOutput|Network|Broken|Stall|Killed|Interrupted
+CHAOS_E2E     = EverySystemCall|Vectors|Bombs|Secrets|FileSizeLimit|FewFiles|NoOtherPlace|FolderThatMayNot|StandardOutput|Network|Broken|Stall|Killed|Interrupted|PartialsStay
 
 .PHONY: chaos
 chaos: ## hostile cases, faults and kills, all of them (root and strace for all; some ten minutes)
