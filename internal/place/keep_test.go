@@ -59,12 +59,12 @@ func TestNothingIsLostWhereNoFileCanBeOpened(t *testing.T) {
 	for n := range 6 {
 		noFiles(t, n, func() {
 			if f, err := place.Create(file, place.Options{Resume: true}); err == nil {
-				f.Keep() //nolint:errcheck // it is looked at below
+				f.Keep()
 			} else {
 				failed++
 			}
 			if d, err := place.CreateFolder(folder, place.Options{Resume: true}); err == nil {
-				d.Keep() //nolint:errcheck // the same
+				d.Keep()
 			} else {
 				failed++
 			}

@@ -78,7 +78,7 @@ func (e *exactly) Read(b []byte) (int, error) {
 	if e.left == 0 {
 		if e.ends {
 			e.ends = false
-			if n, err := e.r.Read(make([]byte, 1)); n == 0 && err != nil && err != io.EOF { //nolint:errorlint // the same
+			if n, err := e.r.Read(make([]byte, 1)); n == 0 && err != nil && err != io.EOF {
 				return 0, err
 			}
 		}
