@@ -14,6 +14,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -107,7 +109,7 @@ func (r *Reader) String() (string, error) {
 		return string(r.buf[1 : len(r.buf)-1]), nil
 	}
 	var s string
-	if err := json.Unmarshal(r.buf, &s); err != nil || loneSurrogate(r.buf, s) {
+	if err := json.Unmarshal(r.buf, &s); err != nil || loneSurrogate(r.buf) {
 		return "", fmt.Errorf("a string before byte %d has a wrong escape", r.read)
 	}
 	return s, nil
@@ -171,12 +173,35 @@ func (r *Reader) plain() {
 	r.read += int64(n)
 }
 
-// loneSurrogate reports whether encoding/json replaced half of a surrogate pair,
-// which could make two names one.
-func loneSurrogate(raw []byte, s string) bool {
-	const replacement = string(utf8.RuneError)
-	written := strings.Count(strings.ToLower(string(raw)), `\ufffd`) + strings.Count(string(raw), replacement)
-	return strings.Count(s, replacement) > written
+// loneSurrogate reports whether a string, whose escapes are well-formed, holds
+// half of a surrogate pair. encoding/json replaces it, which could make two names
+// one.
+func loneSurrogate(raw []byte) bool {
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' {
+			continue
+		}
+		if i++; raw[i] != 'u' {
+			continue
+		}
+		r := unit(raw[i+1:])
+		i += 4
+		if !utf16.IsSurrogate(r) {
+			continue
+		}
+		rest := raw[i+1:]
+		if len(rest) < 6 || rest[0] != '\\' || rest[1] != 'u' || utf16.DecodeRune(r, unit(rest[2:])) == unicode.ReplacementChar {
+			return true
+		}
+		i += 6
+	}
+	return false
+}
+
+// unit returns the value of four hexadecimal digits.
+func unit(b []byte) rune {
+	v, _ := strconv.ParseUint(string(b[:4]), 16, 16) // they are there
+	return rune(v)
 }
 
 // word consumes a number or a name such as true.

@@ -25,7 +25,8 @@
 // What files say of themselves is filled in and told ([Carton] Filled); what
 // they don't and a carton needs is asked for, all of it in one error
 // ([*MissingError]). What looks wrong but can be packed is a warning; Strict
-// refuses it. What is broken is refused; AllowInvalid packs it.
+// refuses it. What is broken is refused; AllowInvalid packs it. So it is with
+// files of a folder that hold credentials.
 //
 // Files of a tree in the Plums Model Format are called what they are in it, in the
 // table [categories] of carton.toml, where their names say something else.

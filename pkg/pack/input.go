@@ -48,13 +48,21 @@ func bare(name string, err error) error {
 	return err
 }
 
-// open opens a folder for the carton's lifetime.
+// open opens a folder for the carton's lifetime, once.
 func (p *packer) open(dir string) (*os.Root, error) {
-	root, err := localfile.OpenRoot(dir)
-	if err == nil {
-		p.roots = append(p.roots, root)
+	if root := p.opened[dir]; root != nil {
+		return root, nil
 	}
-	return root, err
+	root, err := localfile.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	if p.opened == nil {
+		p.opened = map[string]*os.Root{}
+	}
+	p.opened[dir] = root
+	p.roots = append(p.roots, root)
+	return root, nil
 }
 
 // collectFolder finds the files of a folder: of a carton that lacks its
@@ -88,6 +96,9 @@ func (p *packer) collectFolder(dir string) error {
 		}
 	}
 	if err := w.collect(); err != nil {
+		return err
+	}
+	if err := p.refuseSecrets(w.files); err != nil {
 		return err
 	}
 	if len(w.files) == 0 {
@@ -181,6 +192,9 @@ func (p *packer) addFolders() error {
 		w := &walk{root: root, below: extra.below, paths: &p.paths}
 		if err := w.collect(); err != nil {
 			return fmt.Errorf("%s: %w", carton.QuotePath(extra.dir), err)
+		}
+		if err := p.refuseSecrets(w.files); err != nil {
+			return err
 		}
 		p.files = append(p.files, w.files...)
 		for _, name := range w.leftOut {

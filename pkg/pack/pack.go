@@ -46,7 +46,9 @@ type Fact struct {
 type packer struct {
 	opts   Options
 	roots  []*os.Root
-	paths  carton.Paths // of all members
+	opened map[string]*os.Root // roots, by the folder that was opened
+	turned int64               // bytes of .npy files that are in memory
+	paths  carton.Paths        // of all members
 	files  []*file
 	byPath map[string]*file // of files, as many as there were
 	given  []byte           // a carton.toml that is kept, nil for none

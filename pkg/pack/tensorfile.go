@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -8,15 +9,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/npy"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
 
-// MaxReorderedBytes is the largest .npy file in Fortran order or big-endian,
-// which is read into memory to be put in order. Others are not.
-const MaxReorderedBytes = 256 << 20
+// MaxReorderedBytes is the most bytes that all .npy files in Fortran order or
+// big-endian may have together: they are held in memory to be put in order.
+const MaxReorderedBytes = 64 << 20
 
 // dataTensor is a tensor of a file that was given, on its way to tensor_data/.
 type dataTensor struct {
@@ -52,7 +54,7 @@ func (p *packer) openTensors(name string) ([]dataTensor, error) {
 	}
 	from := &file{root: root, name: filepath.Base(at), size: info.Size(), part: true}
 	if ext == ".npy" {
-		return readNPY(name, f, from)
+		return p.readNPY(name, f, from)
 	}
 	return readSafetensors(name, f, from)
 }
@@ -76,7 +78,7 @@ func readSafetensors(name string, f *os.File, from *file) ([]dataTensor, error) 
 	return tensors, nil
 }
 
-func readNPY(name string, f *os.File, from *file) ([]dataTensor, error) {
+func (p *packer) readNPY(name string, f *os.File, from *file) ([]dataTensor, error) {
 	h, err := npy.ReadHeader(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", carton.QuotePath(name), err)
@@ -93,12 +95,13 @@ func readNPY(name string, f *os.File, from *file) ([]dataTensor, error) {
 	if !h.BigEndian && (!h.Fortran || len(h.Shape) < 2) {
 		return []dataTensor{t}, nil
 	}
-	if h.Bytes() > MaxReorderedBytes {
-		err := &carton.Error{Path: name, Kind: carton.ErrLimit, Msg: fmt.Sprintf("is %d bytes in Fortran order or big-endian, want at most %d", h.Bytes(), MaxReorderedBytes)}
-		return nil, err
+	if p.turned += h.Bytes(); p.turned > MaxReorderedBytes {
+		err := &carton.Error{Path: name, Kind: carton.ErrLimit, Msg: fmt.Sprintf("arrays in Fortran order or big-endian have %d bytes together with it, want at most %d", p.turned, MaxReorderedBytes)}
+		return nil, hint.With(err, "save it in C order, little-endian: numpy.ascontiguousarray")
 	}
-	raw, err := io.ReadAll(io.NewSectionReader(f, h.DataStart, h.Bytes()))
-	if err == nil && int64(len(raw)) != h.Bytes() {
+	raw := make([]byte, h.Bytes())
+	_, err = io.ReadFull(io.NewSectionReader(f, h.DataStart, h.Bytes()), raw)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		err = changed(name, "has shrunk")
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/localfile"
@@ -19,12 +20,19 @@ import (
 // model and often larger than it.
 var versionControl = []string{".git", ".hg", ".svn", ".jj"}
 
+// MaxLinkedEntries is the most files and folders that are packed a second time
+// because they lie in a folder that a symlink leads to. Symlinks in such folders
+// multiply them.
+const MaxLinkedEntries = 20_000
+
 // walk is a folder whose files are being collected.
 type walk struct {
 	root    *os.Root
 	below   string // where they go in the carton: "model/", "" for its root
 	files   []*file
 	stack   []fs.FileInfo // the folders that the walk is in
+	linked  int           // how many of them symlinks have led to
+	again   int           // entries that were met in such folders
 	leftOut []string
 	paths   *carton.Paths // of the whole carton
 }
@@ -74,7 +82,12 @@ func (w *walk) folder(dir string, info fs.FileInfo) error {
 
 // entry adds one entry of a folder.
 func (w *walk) entry(name string, mode fs.FileMode) error {
-	target := ""
+	if w.linked > 0 {
+		if w.again++; w.again > MaxLinkedEntries {
+			return &carton.Error{Path: name, Kind: carton.ErrLimit, Msg: fmt.Sprintf("symlinks to folders repeat more than %d files and folders", MaxLinkedEntries)}
+		}
+	}
+	target, at := "", name
 	if mode&fs.ModeSymlink != 0 {
 		var err error
 		if target, err = w.root.Readlink(name); err != nil {
@@ -83,6 +96,9 @@ func (w *walk) entry(name string, mode fs.FileMode) error {
 		target = filepath.ToSlash(target)
 	}
 	info, err := w.root.Stat(name) // through symlinks, and never outside
+	if errors.Is(err, syscall.ELOOP) && target != "" {
+		at, info, err = w.follow(name, err)
+	}
 	switch {
 	case err != nil && target != "":
 		return w.badLink(name, target, err)
@@ -92,11 +108,16 @@ func (w *walk) entry(name string, mode fs.FileMode) error {
 		if err := carton.CheckPath(w.below + name); err != nil {
 			return err
 		}
+		if target == "" {
+			return w.folder(name, info)
+		}
+		w.linked++
+		defer func() { w.linked-- }()
 		return w.folder(name, info)
 	case !info.Mode().IsRegular():
 		return refuse(name, "is neither a file, a folder nor a symlink, but %s", kindOf(info.Mode()))
 	}
-	f := &file{path: w.below + name, root: w.root, name: name, size: info.Size(), target: target}
+	f := &file{path: w.below + name, root: w.root, name: at, size: info.Size(), target: target}
 	if err := w.paths.Add(f.path); err != nil {
 		return err
 	}
@@ -105,6 +126,32 @@ func (w *walk) entry(name string, mode fs.FileMode) error {
 		return &carton.Error{Kind: carton.ErrLimit, Msg: fmt.Sprintf("holds more than %d files", carton.MaxMembers)}
 	}
 	return nil
+}
+
+// follow goes along a chain of symlinks that is longer than os.Root goes, in
+// folders that are none. It returns where the chain ends; tooLong is the error
+// where it doesn't.
+func (w *walk) follow(name string, tooLong error) (string, fs.FileInfo, error) {
+	at := name
+	for range carton.MaxSymlinks + 1 {
+		for dir := path.Dir(at); dir != "."; dir = path.Dir(dir) {
+			if info, err := w.root.Lstat(dir); err != nil || !info.IsDir() {
+				return "", nil, tooLong
+			}
+		}
+		info, err := w.root.Lstat(at)
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			return at, info, err
+		}
+		target, err := w.root.Readlink(at)
+		if err != nil {
+			return "", nil, err
+		}
+		if at = path.Join(path.Dir(at), filepath.ToSlash(target)); filepath.IsAbs(target) || !filepath.IsLocal(filepath.FromSlash(at)) {
+			return "", nil, errEscapes(w.root)
+		}
+	}
+	return "", nil, tooLong
 }
 
 // badLink says why a symlink can't be followed.

@@ -1,9 +1,12 @@
 package pt2_test
 
 import (
+	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"slices"
 	"strings"
@@ -297,5 +300,35 @@ func TestMemoryIsBounded(t *testing.T) {
 		return fmt.Sprintf(`"%d":{"path_name":"weight_0","tensor_meta":{"dtype":1,"sizes":[],"strides":[]}}`, i)
 	})+`}}`, `{}`)); !errors.Is(err, pt2.ErrFormat) || !strings.Contains(err.Error(), "more than 200000 tensors") {
 		t.Errorf("many tensors: got %v", err)
+	}
+}
+
+// TestBytesBehindADeflateStream: what another reader could take for more of a
+// document is refused.
+func TestBytesBehindADeflateStream(t *testing.T) {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, r := range modeltest.Records(t, archiveWith(configOf(goodMeta), `{}`)) {
+		var packed bytes.Buffer
+		z, _ := flate.NewWriter(&packed, flate.BestSpeed)
+		_, _ = z.Write(r.Data)
+		_ = z.Close()
+		packed.WriteString("more")
+		f, err := w.CreateRaw(&zip.FileHeader{
+			Name: r.Name, Method: zip.Deflate, CRC32: crc32.ChecksumIEEE(r.Data),
+			CompressedSize64: uint64(packed.Len()), UncompressedSize64: uint64(len(r.Data)),
+		})
+		if err == nil {
+			_, err = f.Write(packed.Bytes())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(b.Bytes()); !errors.Is(err, pt2.ErrFormat) || !strings.Contains(err.Error(), "deflate stream") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -177,11 +177,12 @@ func (z *zipFiles) open(name string) (io.Reader, error) {
 		return nil, zipError(err)
 	}
 	source := &source{r: io.NewSectionReader(z.r, e.Data(), e.Packed)}
-	var r io.Reader = bufio.NewReaderSize(source, int(min(max(e.Packed, 16), chunkBytes)))
+	packed := bufio.NewReaderSize(source, int(min(max(e.Packed, 16), chunkBytes)))
+	var r io.Reader = packed
 	if e.Method == zipdir.Deflate {
-		r = flate.NewReader(r)
+		r = flate.NewReader(packed) // reads a ByteReader no further than the stream
 	}
-	return &content{r: r, source: source, z: z, e: e}, nil
+	return &content{r: r, packed: packed, source: source, z: z, e: e}, nil
 }
 
 // source marks errors of the archive's bytes.
@@ -202,6 +203,7 @@ func (s *source) Read(p []byte) (int, error) {
 // content checks what is read of an entry.
 type content struct {
 	r      io.Reader
+	packed *bufio.Reader // what r reads from
 	source *source
 	z      *zipFiles
 	e      *zipdir.Entry
@@ -227,6 +229,12 @@ func (c *content) Read(p []byte) (int, error) {
 		return n, fmt.Errorf("%w: %s: has %d bytes, the zip says %d", ErrFormat, name, c.n, c.e.Size)
 	case c.crc != c.e.CRC && c.e.CRC != 0:
 		return n, fmt.Errorf("%w: %s: has CRC %08x, the zip says %08x", ErrFormat, name, c.crc, c.e.CRC)
+	}
+	if _, err := c.packed.Peek(1); !errors.Is(err, io.EOF) {
+		if c.source.err != nil {
+			return n, c.source.err
+		}
+		return n, fmt.Errorf("%w: %s: other bytes follow its deflate stream", ErrFormat, name)
 	}
 	if err := c.e.CheckDescriptor(c.z.r); err != nil {
 		return n, zipError(err)
