@@ -22,6 +22,10 @@
 // artifact's. A push that would leave one of another model behind is refused
 // unless it says so.
 //
+// What is published was verified. An artifact that is pushed is copied as it is,
+// unless a form is asked for; then, and where an image form shares its layers, all
+// that other programs would unpack is read and compared with MANIFEST first.
+//
 // A pull gives a file or folder its final name when every byte was checked
 // against the model hash, and not before. What is there already is not
 // replaced unless [PullOptions] Force says so.

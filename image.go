@@ -35,8 +35,8 @@ type ImageOptions struct {
 type ImageResult struct {
 	// Reference is where the image form is.
 	Reference string `json:"reference"`
-	// Digest is its image manifest's; "" after a dry run that would have to read
-	// the members to know it.
+	// Digest is its image manifest's; "" after a dry run, which reads nothing of
+	// what decides it.
 	Digest digest.Digest `json:"digest,omitempty"`
 	// Artifact is the artifact that it was made of.
 	Artifact struct {
@@ -61,10 +61,12 @@ type ImageResult struct {
 }
 
 // Image makes the image form of an artifact in a registry or image layout, in
-// the same repository. Tar layers within the limit of images are shared, and
-// nothing travels but manifests and a small layer. Else every member travels
-// once from the registry and once to it, through memory and never to disk; where
-// the registry takes no chunks, it is read once more, to learn digests.
+// the same repository. Tar layers within the limit of images are shared: they are
+// read, whole, because nothing becomes an image that was not checked against
+// MANIFEST, and only manifests and a small layer are sent. Else every member
+// travels once from the registry and once to it. Either way through memory and
+// never to disk; where the registry takes no chunks, new layers are read once
+// more, to learn digests.
 //
 // A member that no image can hold is convert.ErrNoImage.
 func Image(ctx context.Context, ref string, opts ImageOptions) (*ImageResult, error) {
@@ -99,7 +101,7 @@ func Image(ctx context.Context, ref string, opts ImageOptions) (*ImageResult, er
 type imaging struct {
 	opts ImageOptions
 	tags []string
-	sent atomic.Int64 // bytes of layers whose digest was not known
+	sent atomic.Int64 // bytes that went out
 
 	stored map[digest.Digest]bool // what learn has stored
 }
@@ -120,34 +122,34 @@ func (m *imaging) run(ctx context.Context, loc Location) (*ImageResult, error) {
 	at.Tag = m.tags[0]
 	result := &ImageResult{Reference: at.String(), ModelHash: src.Manifest().ModelHash(), Shared: plan.Shared, DryRun: m.opts.DryRun}
 	result.Artifact.Reference, result.Artifact.Digest = src.loc.String(), src.artifact.Descriptor().Digest
-	known := true
 	for _, l := range plan.Layers() {
 		result.Layers++
 		result.Size += l.Size
-		known = known && l.Digest != ""
 	}
 	if err := m.mayPush(ctx, store, plan, result.ModelHash); err != nil {
 		return nil, err
 	}
 	if !m.opts.DryRun {
-		if err := m.learn(ctx, store, plan); err != nil {
-			return nil, err
-		}
-		known = true
-	}
-	if known {
-		image, err := plan.Artifact()
+		image, err := m.make(ctx, store, plan)
 		if err != nil {
 			return nil, err
 		}
 		result.Digest = image.Digest
-		if err := m.push(ctx, store, image, result); err != nil {
-			return nil, err
-		}
 	}
-	result.BytesUploaded += m.sent.Load()
-	result.BytesDownloaded = c.received.Load()
+	result.BytesUploaded, result.BytesDownloaded = m.sent.Load(), c.received.Load()
 	return result, nil
+}
+
+// make reads what was not read yet, and stores the image.
+func (m *imaging) make(ctx context.Context, store layout.Store, plan *convert.ImagePlan) (*layout.Artifact, error) {
+	if err := m.learn(ctx, store, plan); err != nil {
+		return nil, err
+	}
+	image, err := plan.Artifact()
+	if err != nil {
+		return nil, err
+	}
+	return image, m.push(ctx, store, image)
 }
 
 // mayPush refuses what can be known not to work before anything is read.
@@ -171,7 +173,8 @@ func (m *imaging) mayPush(ctx context.Context, store layout.Store, plan *convert
 	return nil
 }
 
-// learn stores the layers whose digest nobody knows.
+// learn stores the layers whose digest nobody knows, and reads those that are the
+// artifact's.
 func (m *imaging) learn(ctx context.Context, store layout.Store, plan *convert.ImagePlan) error {
 	n := m.opts.Concurrency
 	if n <= 0 {
@@ -182,6 +185,9 @@ func (m *imaging) learn(ctx context.Context, store layout.Store, plan *convert.I
 	var mu sync.Mutex
 	for i, l := range plan.Layers() {
 		if l.Digest != "" {
+			if l.Vouch != nil {
+				group.Go(func() error { return m.vouch(ctx, l) })
+			}
 			continue
 		}
 		group.Go(func() error {
@@ -202,11 +208,23 @@ func (m *imaging) learn(ctx context.Context, store layout.Store, plan *convert.I
 // defaultTransfers is how many layers travel at once unless Concurrency says.
 const defaultTransfers = 8
 
-// stream stores one such layer.
-func (m *imaging) stream(ctx context.Context, store layout.Store, l layout.Layer) (dgst digest.Digest, stored bool, err error) {
-	report := func(state progress.State, done int64) {
+// reporter returns what reports a layer's progress.
+func (m *imaging) reporter(l layout.Layer) func(state progress.State, done int64) {
+	return func(state progress.State, done int64) {
 		m.opts.Progress.Report(progress.Event{Name: l.Name, State: state, Done: done, Total: l.Size})
 	}
+}
+
+// vouch reads a layer that the image shares.
+func (m *imaging) vouch(ctx context.Context, l layout.Layer) error {
+	report := m.reporter(l)
+	report(progress.Started, 0)
+	return l.Vouch(ctx, nil, func(off int64) { report(progress.Moving, off) })
+}
+
+// stream stores a layer whose digest nobody knows.
+func (m *imaging) stream(ctx context.Context, store layout.Store, l layout.Layer) (dgst digest.Digest, stored bool, err error) {
+	report := m.reporter(l)
 	report(progress.Started, 0)
 	dgst, stored, err = layout.PushStream(ctx, store, l.Size, l.Open, layout.Watch{
 		Moved: func(off int64) { report(progress.Moving, off) },
@@ -219,15 +237,7 @@ func (m *imaging) stream(ctx context.Context, store layout.Store, l layout.Layer
 }
 
 // push brings what is not there yet, and the image manifest.
-func (m *imaging) push(ctx context.Context, store layout.Store, image *layout.Artifact, result *ImageResult) error {
-	if m.opts.NoClobber {
-		if err := refuseClobber(ctx, store, m.tags, image.Descriptor); err != nil {
-			return err
-		}
-	}
-	if m.opts.DryRun {
-		return layout.CheckArtifact(ctx, store, image)
-	}
+func (m *imaging) push(ctx context.Context, store layout.Store, image *layout.Artifact) error {
 	rest := *image
 	rest.Layers = slices.DeleteFunc(slices.Clone(image.Layers), func(l layout.Layer) bool { return m.stored[l.Digest] })
 	pushed, err := layout.Push(ctx, store, &rest, layout.PushOptions{
@@ -236,6 +246,6 @@ func (m *imaging) push(ctx context.Context, store layout.Store, image *layout.Ar
 	if err != nil {
 		return err
 	}
-	result.BytesUploaded = pushed.BytesUploaded
+	m.sent.Add(pushed.BytesUploaded)
 	return nil
 }

@@ -23,6 +23,8 @@ type PushResult struct {
 	Tags []string `json:"tags,omitempty"`
 	// Digest is the image manifest's.
 	Digest digest.Digest `json:"digest"`
+	// Source is the artifact that was pushed from, nil where the carton was none.
+	Source *SourceArtifact `json:"source,omitempty"`
 	// ModelHash is the model's identity, in lower-case hex.
 	ModelHash string `json:"modelHash"`
 	// ArtifactType is the artifact's type.
@@ -41,6 +43,9 @@ type PushResult struct {
 	// BytesResumed counts the bytes of blobs that an earlier run had sent, and that
 	// this one did not send again.
 	BytesResumed int64 `json:"bytesResumed,omitempty"`
+	// BytesDownloaded counts the bytes of blobs and links that came from where the
+	// carton is, to be sent or to be checked.
+	BytesDownloaded int64 `json:"bytesDownloaded,omitempty"`
 	// Warnings say what is wrong with the weights: shards that an index lists and the
 	// carton lacks, broken headers. They are pushed as they are.
 	Warnings []string `json:"warnings,omitempty"`
@@ -48,6 +53,17 @@ type PushResult struct {
 	Seconds float64 `json:"seconds"`
 	// DryRun: nothing was sent.
 	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// SourceArtifact is an artifact that was pushed from.
+type SourceArtifact struct {
+	// Reference is where it is; "" where [PushSource] was given it.
+	Reference string `json:"reference,omitempty"`
+	// Digest is its image manifest's.
+	Digest digest.Digest `json:"digest"`
+	// Copied says that it was pushed as it is. Else another artifact was made of the
+	// carton, whose digest may be the same.
+	Copied bool `json:"copied"`
 }
 
 // PushedLayer is one layer of an artifact that was pushed.
@@ -85,6 +101,10 @@ func (r *PushResult) Bytes() int64 {
 // With ImagePush it pushes the image form of the carton too, which shares the
 // artifact's blobs; both tags move, the artifact's last.
 //
+// An artifact is copied as it is, so that the copy has its digest, unless Mapping
+// asks for a form (convert.Options KeepsForm): then another one is made of the
+// carton. What is checked of a copy is what convert.Copy says.
+//
 // A carton that [carton.Check] finds errors in is not pushed, unless AllowInvalid says
 // so. With NoClobber, a tag that points to something else is an error wrapping
 // layout.ErrTagExists; a push of what is there already is none.
@@ -107,7 +127,7 @@ func Push(ctx context.Context, source, ref string, opts PushOptions) (*PushResul
 		return nil, fmt.Errorf("push %s: %w", from.Redacted(), err)
 	}
 	defer src.Close()
-	p.src = src.Source
+	p.src, p.from, p.client = src.Source, src.loc, c
 	return p.run(ctx)
 }
 
@@ -118,7 +138,8 @@ func PushSource(ctx context.Context, src carton.Source, name, ref string, opts P
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
 	}
-	if p.site, err = newClient(opts.Options).site(to, true); err != nil {
+	p.client = newClient(opts.Options)
+	if p.site, err = p.client.site(to, true); err != nil {
 		return nil, fmt.Errorf("push %s: %w", to, err)
 	}
 	return p.run(ctx)
@@ -153,11 +174,17 @@ type push struct {
 	opts PushOptions
 	src  carton.Source
 	name string // of src, for errors
+	from Location
 	site *site
 	tags []string
+	// client reached src and site.
+	client *client
 	// imageTags are those of the image form; nil where none is pushed.
 	imageTags []string
 	left      []string // image forms of other models, beside the tags that move
+	// imaging and imagePlan make the image form of a copy; nil where none is pushed.
+	imaging   *imaging
+	imagePlan *convert.ImagePlan
 }
 
 // aim says where a push goes, and under which tags.
@@ -190,10 +217,8 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 		err := fmt.Errorf("push %s: the artifact's digest: got %s, want %s", p.name, art.Digest, want)
 		return nil, hint.With(err, "other options, such as --layers, give other digests; or push to a tag")
 	}
-	if forms.Image != nil && p.opts.NoClobber {
-		if err := p.checkClobber(ctx, forms); err != nil {
-			return nil, p.blame(err)
-		}
+	if err := p.checkImage(ctx, forms); err != nil {
+		return nil, p.blame(err)
 	}
 	if p.opts.Planned != nil {
 		p.opts.Planned(result)
@@ -201,7 +226,7 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 	switch {
 	case p.opts.DryRun:
 		err = p.ask(ctx, forms, result)
-	case forms.Image != nil:
+	case forms.Image != nil || p.imagePlan != nil:
 		err = p.sendBoth(ctx, forms, result)
 	default:
 		err = p.send(ctx, art, result)
@@ -209,15 +234,20 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 	if err != nil {
 		return nil, p.blame(err)
 	}
-	result.Seconds = seconds(start)
+	result.Seconds, result.BytesDownloaded = seconds(start), p.client.received.Load()
 	return result, nil
 }
 
 // blame says whose fault an error of a transfer is: the carton's, where it is
-// about a member, else the place's.
+// about a member or a layer of it, else the place's.
 func (p *push) blame(err error) error {
 	var member *carton.Error
-	if !errors.As(err, &member) {
+	var layer *convert.LayerError
+	switch {
+	case errors.As(err, &member):
+	case errors.As(err, &layer):
+		return fmt.Errorf("push %s: %w", p.name, layer)
+	default:
 		return fmt.Errorf("push %s: %w", p.site.loc, explainRefusal(err, p.opts.Mapping))
 	}
 	blamed := fmt.Errorf("push %s: %w", p.name, member)
@@ -272,12 +302,28 @@ func (p *push) checkTags(ctx context.Context) error {
 // plan makes the artifact and its image form, and what is known of the push
 // before it begins.
 func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
-	mapping := p.opts.Mapping
-	mapping.AllowInvalidInfo, mapping.Image = p.opts.AllowInvalid, p.opts.Image == ImagePush
-	forms, err := convert.BuildForms(ctx, p.src, mapping)
+	original, isArtifact := p.src.(*convert.Source)
+	copied := isArtifact && p.opts.Mapping.KeepsForm() && !original.Wrapped()
+	forms, err := (*convert.Forms)(nil), error(nil)
+	if copied {
+		forms, err = p.planCopy(ctx, original)
+	} else {
+		mapping := p.opts.Mapping
+		mapping.AllowInvalidInfo, mapping.Image = p.opts.AllowInvalid, p.opts.Image == ImagePush
+		forms, err = convert.BuildForms(ctx, p.src, mapping)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
+	result := p.expected(forms)
+	if isArtifact {
+		result.Source = &SourceArtifact{Reference: p.from.Redacted(), Digest: original.Descriptor().Digest, Copied: copied}
+	}
+	return forms, result, nil
+}
+
+// expected says what a push will do, as far as that is known before it begins.
+func (p *push) expected(forms *convert.Forms) *PushResult {
 	art := forms.Artifact
 	result := &PushResult{
 		Reference: p.site.loc.String(), Tags: p.tags, Digest: art.Digest, ModelHash: p.src.Manifest().ModelHash(),
@@ -291,11 +337,19 @@ func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
 	for _, n := range forms.Notes {
 		result.Warnings = append(result.Warnings, carton.QuotePath(n.Member)+": "+n.Text)
 	}
-	if forms.Image != nil {
-		result.Image = newPushedImage(p.site.loc, p.imageTags, forms.Image, art)
-		result.Image.Left = p.left
+	switch {
+	case forms.Image != nil:
+		result.Image = newPushedImage(p.site.loc, p.imageTags, forms.Image.Layers, art)
+		result.Image.Digest, result.Image.Shared = forms.Image.Digest, p.opts.Mapping.Layers != convert.FormRaw
+		result.Image.Unshared += forms.Image.Config.Size
+	case p.imagePlan != nil:
+		result.Image = newPushedImage(p.site.loc, p.imageTags, p.imagePlan.Layers(), art)
+		result.Image.Shared = p.imagePlan.Shared
+	default:
+		return result
 	}
-	return forms, result, nil
+	result.Image.Left = p.left
+	return result
 }
 
 // send pushes the artifact.
@@ -325,11 +379,6 @@ func (r *PushResult) took(pushed *layout.PushResult) {
 func (p *push) ask(ctx context.Context, forms *convert.Forms, result *PushResult) error {
 	if err := layout.CheckArtifact(ctx, p.site.store, forms.Artifact); err != nil {
 		return err
-	}
-	if forms.Image != nil {
-		if err := layout.CheckArtifact(ctx, p.site.store, forms.Image); err != nil {
-			return fmt.Errorf("image form: %w", err)
-		}
 	}
 	status := map[digest.Digest]string{}
 	for i := range result.Layers {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/convert"
@@ -19,8 +20,10 @@ type PushedImage struct {
 	Reference string `json:"reference"`
 	// Tags are all tags that point to it, where there are several.
 	Tags []string `json:"tags,omitempty"`
-	// Digest is its image manifest's.
-	Digest digest.Digest `json:"digest"`
+	// Digest is its image manifest's. That of a copy's is known when all was read.
+	Digest digest.Digest `json:"digest,omitempty"`
+	// Shared: the artifact's tar layers are the image form's.
+	Shared bool `json:"-"`
 	// Unshared is the size in bytes of the blobs that the artifact does not have.
 	Unshared int64 `json:"-"`
 	// Left are the tags that an image form would have without PushOptions.ImageTag,
@@ -29,33 +32,25 @@ type PushedImage struct {
 }
 
 // newPushedImage says what the image form will be.
-func newPushedImage(loc Location, tags []string, image, artifact *layout.Artifact) *PushedImage {
+func newPushedImage(loc Location, tags []string, layers []layout.Layer, artifact *layout.Artifact) *PushedImage {
 	loc.Tag, loc.Digest = tags[0], ""
-	p := &PushedImage{Reference: loc.String(), Digest: image.Digest}
+	p := &PushedImage{Reference: loc.String()}
 	if len(tags) > 1 {
 		p.Tags = tags
 	}
-	for _, l := range onlyIn(image, artifact).Layers {
+	for _, l := range onlyIn(layers, artifact) {
 		p.Unshared += l.Size
 	}
-	p.Unshared += image.Config.Size
 	return p
 }
 
-// onlyIn returns an artifact with only those layers that another does not have.
-func onlyIn(a, other *layout.Artifact) *layout.Artifact {
+// onlyIn returns those layers that an artifact does not have.
+func onlyIn(layers []layout.Layer, a *layout.Artifact) []layout.Layer {
 	has := map[digest.Digest]bool{}
-	for _, l := range other.Layers {
+	for _, l := range a.Layers {
 		has[l.Digest] = true
 	}
-	own := *a
-	own.Layers = nil
-	for _, l := range a.Layers {
-		if !has[l.Digest] {
-			own.Layers = append(own.Layers, l)
-		}
-	}
-	return &own
+	return slices.DeleteFunc(slices.Clone(layers), func(l layout.Layer) bool { return has[l.Digest] })
 }
 
 // sendBoth pushes the artifact and its image form. The order matters where it
@@ -63,9 +58,6 @@ func onlyIn(a, other *layout.Artifact) *layout.Artifact {
 // artifact's last, so that who reads it finds an image form that is as new.
 func (p *push) sendBoth(ctx context.Context, forms *convert.Forms, result *PushResult) error {
 	store, art := p.site.store, forms.Artifact
-	if err := layout.CheckArtifact(ctx, store, forms.Image); err != nil {
-		return fmt.Errorf("image form: %w", err)
-	}
 	opts := layout.PushOptions{Concurrency: p.opts.Concurrency, Progress: p.opts.Progress}
 	pushed, err := layout.Push(ctx, store, art, opts)
 	if err != nil {
@@ -76,8 +68,7 @@ func (p *push) sendBoth(ctx context.Context, forms *convert.Forms, result *PushR
 			return err
 		}
 	}
-	opts.Tags, opts.NoClobber = p.imageTags, p.opts.NoClobber
-	image, err := layout.Push(ctx, store, onlyIn(forms.Image, art), opts)
+	image, err := p.sendImage(ctx, forms, result)
 	if err != nil {
 		return fmt.Errorf("image form: %w", err)
 	}
@@ -90,9 +81,42 @@ func (p *push) sendBoth(ctx context.Context, forms *convert.Forms, result *PushR
 	return nil
 }
 
-// checkClobber refuses to move any of both forms' tags before anything is sent.
-func (p *push) checkClobber(ctx context.Context, forms *convert.Forms) error {
-	if err := refuseClobber(ctx, p.site.store, p.tags, forms.Artifact.Descriptor); err != nil {
+// sendImage pushes the image form of an artifact whose content is there.
+func (p *push) sendImage(ctx context.Context, forms *convert.Forms, result *PushResult) (*layout.PushResult, error) {
+	if p.imagePlan == nil {
+		own := *forms.Image
+		own.Layers = onlyIn(own.Layers, forms.Artifact)
+		return layout.Push(ctx, p.site.store, &own, layout.PushOptions{
+			Tags: p.imageTags, NoClobber: p.opts.NoClobber, Concurrency: p.opts.Concurrency, Progress: p.opts.Progress,
+		})
+	}
+	image, err := p.imaging.make(ctx, p.site.store, p.imagePlan)
+	if err != nil {
+		return nil, err
+	}
+	result.Image.Digest = image.Digest
+	return &layout.PushResult{BytesUploaded: p.imaging.sent.Load()}, nil
+}
+
+// checkImage refuses, before anything is sent, an image form that the place does
+// not take, and to move any of both forms' tags where that was forbidden.
+func (p *push) checkImage(ctx context.Context, forms *convert.Forms) error {
+	var err error
+	switch {
+	case p.imagePlan != nil:
+		err = p.imaging.mayPush(ctx, p.site.store, p.imagePlan, p.src.Manifest().ModelHash())
+	case forms.Image != nil:
+		err = layout.CheckArtifact(ctx, p.site.store, forms.Image)
+	default:
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("image form: %w", err)
+	}
+	if !p.opts.NoClobber {
+		return nil
+	}
+	if err := refuseClobber(ctx, p.site.store, p.tags, forms.Artifact.Descriptor); err != nil || forms.Image == nil {
 		return err
 	}
 	return refuseClobber(ctx, p.site.store, p.imageTags, forms.Image.Descriptor)

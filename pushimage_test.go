@@ -58,7 +58,7 @@ func TestPushImage(t *testing.T) {
 	}
 	artifact, _, _ := r.Manifest("org/m", "1")
 	image, raw, _ := r.Manifest("org/m", "1-image")
-	want := &PushedImage{Reference: r.Host + "/org/m:1-image", Digest: image, Unshared: result.Image.Unshared}
+	want := &PushedImage{Reference: r.Host + "/org/m:1-image", Digest: image, Shared: true, Unshared: result.Image.Unshared}
 	if diff := cmp.Diff(want, result.Image); diff != "" || artifact != result.Digest {
 		t.Errorf("got the artifact %s and the image %s", result.Digest, diff)
 	}

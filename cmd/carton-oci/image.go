@@ -13,10 +13,11 @@ func imageCommand(out *printer) *cli.Command {
 		Usage:     "make the form of an artifact that containerd mounts",
 		ArgsUsage: "REF",
 		Description: `REF-image is an OCI image that unpacks to the carton REF: what push --image
-adds. Where REF has tar layers (push --layers tar) they are shared, and nothing
-travels but manifests. Else every file comes from the registry once and goes
-back in a tar layer, through memory, never to disk. The last line printed is the
-image's digest; with -q it is the only one.`,
+adds. Where REF has tar layers (push --layers tar) they are shared: they come
+from the registry once, to be checked against MANIFEST, and nothing goes back
+but manifests. Else every file comes once and goes back in a tar layer. Either
+way it goes through memory, never to disk. The last line printed is the image's
+digest; with -q it is the only one.`,
 		Flags: flags([]cli.Flag{
 			&cli.StringFlag{Name: "image-tag", Usage: "tag the image form with `NAME`"},
 			&cli.BoolFlag{Name: "image-subject", Usage: "make the image form refer to the artifact, which then lists it"},
@@ -74,7 +75,7 @@ func (s *session) printImage(r *cartonoci.ImageResult) {
 	}
 	dgst := r.Digest.String()
 	if dgst == "" {
-		dgst = "not known before the files were read"
+		dgst = "not known before the layers were read"
 	}
 	s.fields(
 		[2]string{"image", r.Reference},

@@ -16,11 +16,13 @@ func pushCommand(out *printer) *cli.Command {
 		Name:      "push",
 		Usage:     "send a carton to a registry or an image layout",
 		ArgsUsage: "SOURCE REF[,TAG...]",
-		Description: `What the registry has already is neither sent nor read. The last line printed is
-the digest; with -q it is the only one. A folder or model file that is no carton
-is packed on the way where --runner, or another flag of what is packed, is
-given: with no file between, and the same digests. "carton-oci pack --help" says
-more.`,
+		Description: `What the registry has already is neither sent nor read. An artifact is copied as
+it is, so that REF has the digest of SOURCE, unless a flag asks for another
+form; its tar layers are read and checked, on their way or where they are
+already. The last line printed is the digest; with -q it is the only one. A
+folder or model file that is no carton is packed on the way where --runner, or
+another flag of what is packed, is given: with no file between, and the same
+digests. "carton-oci pack --help" says more.`,
 		Flags: flags([]cli.Flag{
 			&cli.StringFlag{Name: "layers", Usage: "`FORM` of layers: raw or tar; with --image tar", Value: string(convert.FormRaw)},
 			&cli.StringFlag{Name: "bundle-below", Usage: "bundle files that are no weights and smaller than `SIZE`"},
@@ -69,6 +71,7 @@ func runPush(c *cli.Context, s *session) error {
 		for _, w := range r.Warnings {
 			s.warnf("%s", w)
 		}
+		s.sayWhatIsMade(c, r)
 		s.sayWhatTravels(source, r)
 		s.sayWhatItCosts(&opts, r)
 		s.sayWhatStaysBehind(r)
@@ -78,7 +81,7 @@ func runPush(c *cli.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	s.sayWhoSeesNothing(&opts, to)
+	s.sayWhoSeesNothing(&opts, to, result)
 	s.printPush(result)
 	return nil
 }
@@ -98,7 +101,16 @@ func mappingOf(c *cli.Context) (convert.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	o.Layers, o.MediaTypes, o.Compress = convert.Form(layers), convert.Family(types), convert.Compression(compress)
+	// What nobody asked for stays open: an artifact is copied in whatever form it is.
+	if c.IsSet("layers") {
+		o.Layers = convert.Form(layers)
+	}
+	if c.IsSet("media-types") {
+		o.MediaTypes = convert.Family(types)
+	}
+	if c.IsSet("compress") {
+		o.Compress = convert.Compression(compress)
+	}
 	if c.IsSet("bundle-below") {
 		if o.BundleBelow, err = parseSize(c.String("bundle-below")); err != nil {
 			return o, usagef("push", "--bundle-below: %v", err)
@@ -119,6 +131,24 @@ func mappingOf(c *cli.Context) (convert.Options, error) {
 	}
 	o.Created, err = created()
 	return o, err
+}
+
+// formFlags are the flags that ask for a form of the artifact.
+var formFlags = []string{"layers", "bundle-below", "media-types", "compress", "annotation", "compat", "readme"}
+
+// sayWhatIsMade tells where the push of an artifact makes another one.
+func (s *session) sayWhatIsMade(c *cli.Context, r *cartonoci.PushResult) {
+	if r.Source == nil || r.Source.Digest == r.Digest {
+		return
+	}
+	var asked []string
+	for _, name := range formFlags {
+		if c.IsSet(name) {
+			asked = append(asked, "--"+name)
+		}
+	}
+	s.notef("%s makes another artifact of %s: its digest is %s, that one's is %s",
+		strings.Join(asked, ", "), r.Source.Reference, r.Digest, r.Source.Digest)
 }
 
 // sayWhatTravels tells where the bytes to send are not as many as the file's, by
@@ -157,6 +187,9 @@ func (s *session) printPush(r *cartonoci.PushResult) {
 		tags = strings.Join(r.Tags, ", ")
 	}
 	rows := [][2]string{{"reference", r.Reference}, {"tags", tags}}
+	if r.Source != nil && r.Source.Copied {
+		rows = append(rows, [2]string{"copy of", r.Source.Reference})
+	}
 	if i := r.Image; i != nil {
 		rows = append(rows, [2]string{"", forModels}, [2]string{"image", i.Reference}, [2]string{"tags", strings.Join(i.Tags, ", ")},
 			[2]string{"", forImages + " (" + humanSize(i.Unshared) + " more)"}, [2]string{"image digest", i.Digest.String()})
@@ -171,9 +204,14 @@ func (s *session) printPush(r *cartonoci.PushResult) {
 func (s *session) printLayers(r *cartonoci.PushResult) {
 	rows := [][]string{{"LAYER", "SIZE", "STATUS"}}
 	for _, l := range r.Layers {
-		name := l.Paths[0]
-		if len(l.Paths) > 1 {
-			name = fmt.Sprintf("%s from %s", count(len(l.Paths), "member"), name)
+		name := ""
+		switch len(l.Paths) {
+		case 0:
+			name = "no member"
+		case 1:
+			name = l.Paths[0]
+		default:
+			name = fmt.Sprintf("%s from %s", count(len(l.Paths), "member"), l.Paths[0])
 		}
 		rows = append(rows, []string{name, humanSize(l.Size), l.Status})
 	}

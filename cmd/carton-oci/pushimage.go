@@ -39,9 +39,6 @@ func setImage(c *cli.Context, o *cartonoci.PushOptions) error {
 		o.Image = cartonoci.ImageLeave
 	}
 	o.ImageTag = c.String("image-tag")
-	if !c.IsSet("layers") {
-		o.Mapping.Layers = "" // raw, or tar with an image
-	}
 	o.Mapping.ImageSubject, o.Mapping.Readme = c.Bool("image-subject"), c.Bool("readme")
 	if !c.IsSet("compat") {
 		return nil
@@ -61,7 +58,13 @@ func setImage(c *cli.Context, o *cartonoci.PushOptions) error {
 
 // sayWhatItCosts tells what an image form of raw layers stores twice.
 func (s *session) sayWhatItCosts(o *cartonoci.PushOptions, r *cartonoci.PushResult) {
-	if r.Image != nil && o.Mapping.Layers == convert.FormRaw {
+	if r.Image == nil {
+		return
+	}
+	if r.Source != nil && r.Source.Copied && !r.Image.Shared {
+		s.notef("the artifact shares no layers with the image form, which is %s more", humanSize(r.Image.Unshared))
+	}
+	if o.Mapping.Layers == convert.FormRaw {
 		s.notef("--layers raw shares nothing with the image form, which is %s more", humanSize(r.Image.Unshared))
 	}
 }
@@ -79,10 +82,15 @@ func (s *session) sayWhatStaysBehind(r *cartonoci.PushResult) {
 
 // sayWhoSeesNothing warns of what nobody else will: containerd mounts a model
 // artifact without an error, and empty.
-func (s *session) sayWhoSeesNothing(o *cartonoci.PushOptions, to cartonoci.Location) {
-	if o.Image == cartonoci.ImageUnsaid && o.Mapping.Compat != convert.CompatImage && to.Kind == cartonoci.KindRegistry && to.Tag != "" && !o.DryRun {
+func (s *session) sayWhoSeesNothing(o *cartonoci.PushOptions, to cartonoci.Location, r *cartonoci.PushResult) {
+	if o.Image == cartonoci.ImageUnsaid && o.Mapping.Compat != convert.CompatImage && to.Kind == cartonoci.KindRegistry && to.Tag != "" && !o.DryRun && !isImage(r) {
 		s.notef("containerd mounts this as an empty folder; --image adds a form that it mounts")
 	}
+}
+
+// isImage reports whether an image form was copied.
+func isImage(r *cartonoci.PushResult) bool {
+	return r.Source != nil && r.Source.Copied && r.ArtifactType == ""
 }
 
 // printVolume prints what a pod needs to mount an image form in a registry.

@@ -16,10 +16,12 @@ func verifyCommand(out *printer) *cli.Command {
 		ArgsUsage: "SOURCE",
 		Description: `Reads every member that is at hand and checks it against MANIFEST; checks
 carton.toml and everything that it refers to. What is wrong inside weights is a
-warning. Exit code 3 says that something is wrong; a warning does not.`,
+warning. What was not read is listed: linked members without --links, all but
+carton.toml and tensor_data/index.toml with --no-content. Exit code 3 says that
+something is wrong; a warning does not, and neither does what was not read.`,
 		Flags: flags([]cli.Flag{
 			&cli.BoolFlag{Name: "links", Usage: "read what LINKS names, too"},
-			&cli.BoolFlag{Name: "no-content", Usage: "check presence and sizes, and read no content"},
+			&cli.BoolFlag{Name: "no-content", Usage: "check presence and sizes, and read no content: nothing is verified"},
 			&cli.StringFlag{Name: "model-hash", Usage: "refuse every model but `HEX`"},
 		}, sourceFlags()),
 		Action: command(out, runVerify),
@@ -35,7 +37,11 @@ type verdict struct {
 	Members   int       `json:"members"` // of the carton
 	Bytes     int64     `json:"bytes"`   // that were read
 	Findings  []finding `json:"findings"`
-	Unread    []string  `json:"unread"` // members that were not read
+	Complete  bool      `json:"complete"` // everything was read
+	Unread    []string  `json:"unread"`   // members that were not read
+	// UnreadLayers are tar layers of an artifact that were not read, with whatever
+	// they hold besides members: names, modes, links.
+	UnreadLayers []string `json:"unreadLayers,omitempty"`
 }
 
 type finding struct {
@@ -91,7 +97,12 @@ func runVerify(c *cli.Context, s *session) error {
 			v.Findings = append(v.Findings, finding{carton.SeverityWarning.String(), n.Member, n.Member + ": " + n.Text})
 		}
 	}
-	v.OK = len(errs) == 0
+	v.OK, v.Complete = len(errs) == 0, len(report.Unread) == 0
+	if c.Bool("no-content") && src.artifact != nil {
+		for _, d := range src.artifact.TarLayers() {
+			v.UnreadLayers = append(v.UnreadLayers, d.Digest.String())
+		}
+	}
 	s.printVerdict(v)
 	if !v.OK {
 		return src.fail(&foundError{errs})
@@ -122,12 +133,15 @@ func (s *session) printVerdict(v verdict) {
 	for _, path := range v.Unread {
 		s.linef("not read: %s", path)
 	}
+	for _, dgst := range v.UnreadLayers {
+		s.linef("not read: the tar layer %s: its files, and their names, modes and links", dgst)
+	}
 	read := fmt.Sprintf("%s, %s", count(v.Members-len(v.Unread), "member"), humanSize(v.Bytes))
 	verdict := "ok"
 	if !v.OK {
 		verdict = "broken"
 	} else if len(v.Unread) > 0 {
-		verdict = "ok, as far as it was read"
+		verdict = "not verified: nothing is wrong with what was read, which is not all"
 	}
 	s.fields(
 		[2]string{"model hash", v.ModelHash},

@@ -13,6 +13,12 @@
 // artifact's tar layers. [PlanImage] makes the same of an artifact that is stored
 // already. An image form is read as the carton that it is.
 //
+// [Copy] is the other way to store an artifact elsewhere: as it is. Tar layers that
+// are copied or shared with an image are published by nobody who has not read them:
+// other programs unpack them without asking MANIFEST, so their bytes must be what
+// MANIFEST and the mapping say, whoever wrote them. Of an artifact that says it is
+// of the mapping, every reader wants that to the byte.
+//
 // The mapping is numbered; this is mapping 1. An image manifest says so in the
 // annotation run.carton.mapping. What mapping 1 produces never changes, and
 // [Open] refuses a number that it does not know. docs/mapping.md describes it

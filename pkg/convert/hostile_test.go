@@ -195,7 +195,7 @@ func TestChangedArtifacts(t *testing.T) {
 		},
 		"no MANIFEST, and tars that list its lines": {
 			change: func(_ *shelf, m *ocispec.Manifest) { m.Layers = m.Layers[1:] },
-			kind:   layout.ErrFormat, text: "has no MANIFEST",
+			kind:   layout.ErrFormat, text: "has no MANIFEST, which every",
 		},
 		"another member's content": {
 			change: func(_ *shelf, m *ocispec.Manifest) {

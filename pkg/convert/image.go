@@ -193,6 +193,9 @@ func (s *imageSpec) build() (*layout.Artifact, error) {
 		if !ok {
 			return nil, bad("has a layer of type %q", l.MediaType)
 		}
+		if l.Digest == "" || s.diffIDs[i] == "" {
+			return nil, bad("the layer %s was not read", l.Name)
+		}
 		if err := layout.CheckDigest(s.diffIDs[i]); err != nil {
 			return nil, err
 		}

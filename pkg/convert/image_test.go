@@ -372,10 +372,11 @@ func TestImagesThatAreNone(t *testing.T) {
 		"has 121 layers, want at most 120": func(s *imageSpec) {
 			s.layers, s.diffIDs = slices.Repeat(s.layers[:1], 121), slices.Repeat(s.diffIDs[:1], 121)
 		},
-		"and 1 digests":                  func(s *imageSpec) { s.diffIDs = s.diffIDs[:1] },
-		`type "application/vnd.cnai`:     func(s *imageSpec) { s.layers[0].MediaType = "application/vnd.cnai.model.doc.v1.tar" },
-		"has another digest":             func(s *imageSpec) { s.diffIDs[0] = s.diffIDs[1] },
-		"got the digest , want sha256:…": func(s *imageSpec) { s.diffIDs[0] = "" },
+		"and 1 digests":              func(s *imageSpec) { s.diffIDs = s.diffIDs[:1] },
+		`type "application/vnd.cnai`: func(s *imageSpec) { s.layers[0].MediaType = "application/vnd.cnai.model.doc.v1.tar" },
+		"has another digest":         func(s *imageSpec) { s.diffIDs[0] = s.diffIDs[1] },
+		"was not read":               func(s *imageSpec) { s.diffIDs[0] = "" },
+		"got the digest x":           func(s *imageSpec) { s.diffIDs[0] = "x" },
 	} {
 		s := spec()
 		change(&s)

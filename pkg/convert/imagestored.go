@@ -2,10 +2,7 @@ package convert
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -35,13 +32,14 @@ type ImagePlan struct {
 	info   *carton.Info
 	when   time.Time
 	layers []layout.Layer
+	shared []*reading // of the layers that are the artifact's, nil for others
 }
 
 // PlanImage plans the image form of an artifact. Where all but MANIFEST and
 // carton.toml is in tar layers of this mapping, and they are few enough, the
-// image shares them, and nothing but those two members is read. Else every
-// member is in a new tar layer: its digest is known when it was read, which
-// [ImagePlan.Learn] is told of.
+// image shares them: their Vouch reads them, and there is no image before it has
+// found nothing wrong. Else every member is in a new tar layer: its digest is
+// known when it was read, which [ImagePlan.Learn] is told of.
 //
 // The image of a carton is the same whether it is made here or by [BuildForms]
 // with the artifact's options. A member that no image can hold is [ErrNoImage].
@@ -50,14 +48,13 @@ func PlanImage(ctx context.Context, src *Source, opts ImageOptions) (*ImagePlan,
 	if IsImage(whole) {
 		return nil, hint.With(errors.New("is the image form of a carton already"), "name the artifact that it was made of")
 	}
-	mapped := whole.Annotations[AnnotationMapping] != ""
 	build := Options{Layers: FormTar, Image: true, AllowInvalidInfo: true}
 	b, err := newBuilder(ctx, src, build)
 	if err != nil {
 		return nil, err
 	}
 	p := &ImagePlan{info: b.info}
-	if mapped {
+	if src.mapped() {
 		b.annotations = maps.Clone(whole.Annotations)
 		p.when, _ = time.Parse(time.RFC3339, whole.Annotations[ocispec.AnnotationCreated]) // none, if it is no time
 	}
@@ -68,7 +65,7 @@ func PlanImage(ctx context.Context, src *Source, opts ImageOptions) (*ImagePlan,
 			MediaType: desc.MediaType, ArtifactType: whole.ArtifactType, Digest: desc.Digest, Size: desc.Size,
 		}
 	}
-	if mapped && src.tarsCanBeShared() {
+	if src.mapped() && src.tarsCanBeShared() {
 		p.Shared = true
 		return p, p.share(ctx, src, b)
 	}
@@ -95,13 +92,9 @@ func (s *Source) tarsCanBeShared() bool {
 
 // share takes the artifact's tar layers.
 func (p *ImagePlan) share(ctx context.Context, src *Source, b *builder) error {
-	diffIDs, err := src.diffIDs(ctx)
-	if err != nil {
-		return err
-	}
 	head := planned{name: headName, category: categoryConfig, format: formatTar}
 	byPath := newPlanner(b.members, rolesOf(b.info), b.opts).byPath
-	for i, desc := range src.manifest.Layers {
+	for i := range src.manifest.Layers {
 		l := &src.layers[i]
 		if l.format == formatRaw {
 			head.manifest = head.manifest || l.name == carton.ManifestName
@@ -110,11 +103,9 @@ func (p *ImagePlan) share(ctx context.Context, src *Source, b *builder) error {
 			}
 			continue
 		}
-		p.layers = append(p.layers, imageLayer(layout.Layer{
-			Descriptor: desc, Name: desc.Annotations[ocispec.AnnotationTitle],
-			Open: func(ctx context.Context, off int64) (io.ReadCloser, error) { return src.openBlob(ctx, i, off, -1) },
-		}, l.format))
-		p.spec.diffIDs = append(p.spec.diffIDs, diffIDs[i])
+		p.layers = append(p.layers, imageLayer(src.tarLayer(i), l.format))
+		p.spec.diffIDs = append(p.spec.diffIDs, "")
+		p.shared = append(p.shared, &src.read[i])
 	}
 	if head.manifest || head.members != nil {
 		parts, err := b.build(ctx, []planned{head})
@@ -123,63 +114,9 @@ func (p *ImagePlan) share(ctx context.Context, src *Source, b *builder) error {
 		}
 		p.layers = append(imageLayers(parts), p.layers...)
 		p.spec.diffIDs = append(parts.diffIDs, p.spec.diffIDs...)
+		p.shared = append([]*reading{nil}, p.shared...)
 	}
 	return nil
-}
-
-// diffIDs returns the digest of each layer without compression. Of compressed
-// ones the config of an artifact of the mapping says it; where it does not, they
-// are read.
-func (s *Source) diffIDs(ctx context.Context) ([]digest.Digest, error) {
-	var said []digest.Digest
-	ids := make([]digest.Digest, len(s.layers))
-	for i := range s.layers {
-		desc := s.manifest.Layers[i]
-		ids[i] = desc.Digest
-		if s.layers[i].format == formatRaw || s.layers[i].format == formatTar {
-			continue
-		}
-		if said == nil {
-			config, err := s.Config(ctx)
-			if err != nil {
-				return nil, err
-			}
-			said = config.ModelFS.DiffIDs
-		}
-		// Extras come last, so the layers that are left have their old places.
-		if len(said) == len(s.whole.Layers) && layout.CheckDigest(said[i]) == nil && s.sameLayer(i) {
-			ids[i] = said[i]
-			continue
-		}
-		var err error
-		if ids[i], err = s.hashUnpacked(ctx, i); err != nil {
-			return nil, fmt.Errorf("layer %s: %w", desc.Digest, err)
-		}
-	}
-	return ids, nil
-}
-
-func (s *Source) sameLayer(i int) bool {
-	return s.whole.Layers[i].Digest == s.manifest.Layers[i].Digest
-}
-
-// hashUnpacked reads a compressed layer, verified.
-func (s *Source) hashUnpacked(ctx context.Context, i int) (digest.Digest, error) {
-	blob, err := layout.OpenBlob(ctx, s.fetcher, s.manifest.Layers[i])
-	if err != nil {
-		return "", err
-	}
-	defer blob.Close()
-	plain, err := layout.Decompress(ctx, s.layers[i].format.compression(), blob)
-	if err != nil {
-		return "", err
-	}
-	defer plain.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, plain); err != nil {
-		return "", err
-	}
-	return digest.NewDigest(digest.SHA256, sum), nil
 }
 
 // rebuild plans new tar layers.
@@ -215,10 +152,16 @@ func (p *ImagePlan) Learn(i int, d digest.Digest) {
 	p.layers[i].Digest, p.spec.diffIDs[i] = d, d
 }
 
-// Artifact makes the image. Layers whose digest nobody has learnt are an error
-// wrapping layout.ErrFormat.
+// Artifact makes the image. Layers whose digest nobody has learnt, and layers of
+// the artifact that were not read, are an error wrapping layout.ErrFormat.
 func (p *ImagePlan) Artifact() (*layout.Artifact, error) {
 	spec := p.spec
-	spec.layers, spec.config = p.layers, imageConfig(p.info, p.when, p.spec.diffIDs)
+	spec.diffIDs = slices.Clone(spec.diffIDs)
+	for i, read := range p.shared {
+		if read != nil {
+			spec.diffIDs[i] = read.known()
+		}
+	}
+	spec.layers, spec.config = p.layers, imageConfig(p.info, p.when, spec.diffIDs)
 	return spec.build()
 }

@@ -101,6 +101,7 @@ func (s *Source) locateList(i int) error {
 		return listError("its members make a tar of %d bytes, the layer has %d", plan.Size(), desc.Size)
 	}
 	t := &tarCheck{name: desc.Digest.String(), plan: plan}
+	s.layers[i].tar = t
 	places := t.places(i)
 	for _, e := range plan.Entries() {
 		if err := s.add(e.Path, places[e.Path]); err != nil {
@@ -151,12 +152,18 @@ func (s *Source) lookInside(ctx context.Context) error {
 			return err
 		}
 	}
-	s.broken = s.addScanned()
+	s.broken = s.addScanned(ctx)
 	return s.broken
 }
 
-func (s *Source) addScanned() error {
+func (s *Source) addScanned(ctx context.Context) error {
 	for _, i := range s.pending {
+		if s.mapped() {
+			if err := s.addMapped(ctx, i); err != nil {
+				return err
+			}
+			continue
+		}
 		for _, h := range s.layers[i].entries {
 			if h.Folder {
 				continue
@@ -168,6 +175,24 @@ func (s *Source) addScanned() error {
 	}
 	return s.finish()
 }
+
+// addMapped adds the members of a tar layer of the mapping that has no list.
+func (s *Source) addMapped(ctx context.Context, i int) error {
+	if err := s.checkTar(ctx, i); err != nil {
+		return err
+	}
+	t := s.layers[i].tar
+	places := t.places(i)
+	for _, e := range t.plan.Entries() {
+		if err := s.add(e.Path, places[e.Path]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mapped reports whether the artifact says that it is one of the mapping.
+func (s *Source) mapped() bool { return s.whole.Annotations[AnnotationMapping] != "" }
 
 // finish checks that the members are exactly MANIFEST's, and where symlinks end.
 func (s *Source) finish() error {

@@ -3,6 +3,7 @@ package convert
 import (
 	"fmt"
 
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -16,6 +17,8 @@ type layerInfo struct {
 	list    []sizedLine // of a tar layer, nil where it has none
 	symlink string      // of a raw layer, "" where it is none
 
+	tar     *tarCheck          // of a tar layer of the mapping: what it must be
+	diffID  digest.Digest      // of a compressed tar layer that was looked into
 	scanned bool               // of a tar layer: it was looked into
 	entries []layout.TarHeader // what was found there
 }
@@ -35,7 +38,7 @@ func (s *Source) classify() error {
 				Msg: fmt.Sprintf("is a layer of the unknown type %.128q", desc.MediaType),
 			}
 		}
-		if err := l.read(desc, s.manifest.Annotations[AnnotationMapping] != ""); err != nil {
+		if err := l.read(desc, s.mapped()); err != nil {
 			return fmt.Errorf("layer %d: %w", i+1, err)
 		}
 	}

@@ -54,6 +54,7 @@ func Open(ctx context.Context, f layout.Fetcher, desc ocispec.Descriptor, opts O
 	}
 	s := newSource(f, desc, opts)
 	s.raw, s.whole, s.manifest = raw, m, withoutExtras(m)
+	s.read = make([]reading, len(s.manifest.Layers))
 	if err := s.open(ctx); err != nil {
 		_ = s.Close() // it holds nothing yet but what failed
 		return nil, err
@@ -69,12 +70,31 @@ func (s *Source) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !found && s.mapped() {
+		return &layout.Error{
+			Object: "artifact", Kind: layout.ErrFormat, Msg: "has no " + carton.ManifestName + ", which every artifact of mapping " + Mapping + " has",
+		}
+	}
 	if !found {
-		return s.regenerate(ctx)
+		if err := s.regenerate(ctx); err != nil {
+			return err
+		}
+		return s.checkModelHash()
 	}
 	if err := s.checkTitles(); err != nil {
 		return err
 	}
+	if err := s.checkModelHash(); err != nil {
+		return err
+	}
+	if _, ok := s.carton.Lookup(carton.InfoName); !ok {
+		return errNoInfo()
+	}
+	return s.locate()
+}
+
+// checkModelHash wants the model that the image manifest names.
+func (s *Source) checkModelHash() error {
 	want, ok := s.manifest.Annotations[AnnotationModelHash]
 	if got := s.carton.ModelHash(); ok && got != want {
 		return &carton.Error{
@@ -82,10 +102,7 @@ func (s *Source) open(ctx context.Context) error {
 			Msg: fmt.Sprintf("got the model hash %s, want %.64q as the image manifest says", got, want),
 		}
 	}
-	if _, ok := s.carton.Lookup(carton.InfoName); !ok {
-		return errNoInfo()
-	}
-	return s.locate()
+	return nil
 }
 
 // Types of artifacts and configs that are no models and that people try to

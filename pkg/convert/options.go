@@ -98,6 +98,14 @@ type Options struct {
 	AllowInvalidInfo bool
 }
 
+// KeepsForm reports whether nothing is asked of an artifact's form, so that a copy
+// of one that exists will do. An image form beside it is none of its form, and a
+// time of creation counts where an artifact is made.
+func (o Options) KeepsForm() bool {
+	return o.Layers == "" && o.MediaTypes == "" && o.Compress == "" && o.BundleBelow == 0 &&
+		o.Compat == CompatNone && !o.Readme && len(o.Annotations) == 0
+}
+
 // withDefaults fills in what is "" and refuses what is no option.
 func (o Options) withDefaults() (Options, error) {
 	if o.Compat == CompatImage {

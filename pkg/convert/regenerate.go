@@ -17,11 +17,6 @@ import (
 // carton.toml of one that is no carton. The digest of a raw layer is its
 // member's hash; tar layers are read whole, and verified by theirs.
 func (s *Source) regenerate(ctx context.Context) error {
-	for i := range s.layers {
-		if s.layers[i].list != nil {
-			return fmt.Errorf("layer %d: %s: %w", i+1, AnnotationMembers, listError("the artifact has no MANIFEST"))
-		}
-	}
 	s.regenerated = true
 	files, err := s.listAll(ctx)
 	if err != nil {

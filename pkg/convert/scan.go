@@ -2,9 +2,12 @@ package convert
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/opencontainers/go-digest"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -61,10 +64,12 @@ func (s *Source) visitTar(ctx context.Context, i int, visit func(*layout.TarHead
 		return err
 	}
 	defer plain.Close()
-	t := layout.NewTarReader(plain)
+	sum := sha256.New()
+	t := layout.NewTarReader(io.TeeReader(plain, sum))
 	for {
 		h, err := t.Next()
 		if err == io.EOF { //nolint:errorlint // Next's own
+			s.layers[i].diffID = digest.NewDigest(digest.SHA256, sum)
 			return nil
 		}
 		if err != nil {

@@ -31,6 +31,7 @@ type Source struct {
 	whole    *ocispec.Manifest // as it was read
 	manifest *ocispec.Manifest // without layers that are no member's
 	layers   []layerInfo
+	read     []reading // of the tar layers among them
 
 	home        int // the layer that holds MANIFEST
 	carton      *carton.Manifest
@@ -80,6 +81,18 @@ func (s *Source) ManifestBytes() []byte { return s.raw }
 
 // Origin returns the repository that the artifact is in, as Open was told.
 func (s *Source) Origin() layout.Origin { return s.opts.Origin }
+
+// TarLayers returns the layers that are tars of members. Other programs unpack
+// them without asking MANIFEST.
+func (s *Source) TarLayers() []ocispec.Descriptor {
+	var tars []ocispec.Descriptor
+	for i, d := range s.manifest.Layers {
+		if s.layers[i].format != formatRaw {
+			tars = append(tars, d)
+		}
+	}
+	return tars
+}
 
 // Regenerated reports whether the artifact holds no MANIFEST, so that the one
 // here was made from its content: its model hash is not its author's.
@@ -244,11 +257,17 @@ func (s *Source) isRaw(p *place) bool { return p.layer >= 0 && s.layers[p.layer]
 
 // openBlob opens n bytes of a layer's blob as long as the source is open.
 func (s *Source) openBlob(ctx context.Context, layer int, off, n int64) (io.ReadCloser, error) {
+	return s.openDesc(ctx, s.manifest.Layers[layer], off, n)
+}
+
+// openDesc opens n bytes of any blob of the artifact as long as the source is
+// open.
+func (s *Source) openDesc(ctx context.Context, desc ocispec.Descriptor, off, n int64) (io.ReadCloser, error) {
 	if s.life.Err() != nil {
 		return nil, fs.ErrClosed
 	}
 	ctx, cancel := s.bind(ctx)
-	r, err := s.fetcher.OpenRange(ctx, s.manifest.Layers[layer], off, n)
+	r, err := s.fetcher.OpenRange(ctx, desc, off, n)
 	if err != nil {
 		cancel()
 		return nil, err

@@ -235,7 +235,7 @@ func (r *memberReader) Read(p []byte) (int, error) {
 // end checks what follows the layer's last member.
 func (r *memberReader) end() error {
 	if p := r.place; !r.ended && !r.partial && p.tar != nil && p.last {
-		if err := p.tar.checkEnd(r.ctx, r.stream); err != nil {
+		if err := p.tar.checkEnd(r.ctx, r.stream, r.stream.pos); err != nil {
 			r.stream.failed = true
 			return err
 		}

@@ -25,7 +25,8 @@
 // size and digest were right; [Store] implementations complete no upload and
 // give no file its final name before that.
 //
-// The image manifest goes last ([Push]): what a tag points to is always complete.
+// The image manifest goes last ([Push]): what a tag points to is always complete,
+// and what a layer's source has to say against its content (Layer.Vouch) was heard.
 //
 // Specifications:
 //   - https://github.com/opencontainers/image-spec/blob/v1.1.1/manifest.md

@@ -74,7 +74,8 @@ type PushResult struct {
 // Push brings an artifact to a store: every blob that is not there, once, and
 // then the image manifest, and the tags with it. A blob is opened only if it is
 // neither there nor can be mounted from one of its origins. What the store is
-// known not to take is refused before anything else ([CheckArtifact]). On an
+// known not to take is refused before anything else ([CheckArtifact]), and what a
+// layer's source does not vouch for, before the image manifest goes. On an
 // error the tags are where they were; blobs that are through stay.
 func Push(ctx context.Context, s Store, a *Artifact, opts PushOptions) (*PushResult, error) {
 	if err := CheckArtifact(ctx, s, a); err != nil {
@@ -144,7 +145,7 @@ type pusher struct {
 }
 
 // uniqueLayers returns the config and the layers, each digest once, with the
-// origins of all that have it.
+// origins of all that have it, and vouched for by all.
 func uniqueLayers(a *Artifact) []Layer {
 	var list []Layer
 	at := map[digest.Digest]int{}
@@ -156,8 +157,28 @@ func uniqueLayers(a *Artifact) []Layer {
 			continue
 		}
 		list[i].Origins = append(list[i].Origins[:len(list[i].Origins):len(list[i].Origins)], l.Origins...)
+		list[i].Vouch = both(list[i].Vouch, l.Vouch)
 	}
 	return list
+}
+
+// vouch is Layer.Vouch.
+type vouch = func(ctx context.Context, near Fetcher, moved func(off int64)) error
+
+// both asks two, of which either may be nil.
+func both(a, b vouch) vouch {
+	if a == nil || b == nil {
+		if a == nil {
+			return b
+		}
+		return a
+	}
+	return func(ctx context.Context, near Fetcher, moved func(off int64)) error {
+		if err := a(ctx, near, moved); err != nil {
+			return err
+		}
+		return b(ctx, near, moved)
+	}
 }
 
 // checkTags refuses to move tags, where that was asked for.
@@ -213,6 +234,9 @@ func (p *pusher) pushAll(ctx context.Context, layers []Layer) error {
 func (p *pusher) pushOne(ctx context.Context, l Layer) error {
 	p.report(l, progress.Started, 0, nil)
 	status, err := p.bring(ctx, l)
+	if err == nil {
+		err = p.vouch(ctx, l)
+	}
 	if err != nil {
 		return err
 	}
@@ -228,6 +252,18 @@ func (p *pusher) pushOne(ctx context.Context, l Layer) error {
 	defer p.mu.Unlock()
 	p.status[l.Digest] = status
 	return nil
+}
+
+// vouch asks whether a blob that is in the store is what it should be.
+func (p *pusher) vouch(ctx context.Context, l Layer) error {
+	if l.Vouch == nil {
+		return nil
+	}
+	var near Fetcher
+	if d, ok := p.store.(*Dir); ok {
+		near = d
+	}
+	return l.Vouch(ctx, near, func(off int64) { p.report(l, progress.Moving, off, nil) })
 }
 
 // bring gets a blob into the store in the cheapest way that works.

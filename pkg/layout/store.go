@@ -105,6 +105,12 @@ type Layer struct {
 	// what is wrong with them. It is asked when a store says that what it was given
 	// does not have the digest.
 	Check func(ctx context.Context) error
+	// Vouch, where it is not nil, says what is wrong with the blob although it has
+	// its digest. [Push] asks when the blob is in the store, however it got there,
+	// and publishes nothing of which it has an error. What was read to its end
+	// through Open need not be read again. near is a place on this machine that has
+	// the blob by then, or nil; moved is told how much was read.
+	Vouch func(ctx context.Context, near Fetcher, moved func(off int64)) error
 	// Origins are repositories that the blob can be mounted from.
 	Origins []Origin
 }

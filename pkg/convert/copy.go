@@ -1,0 +1,207 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+// Copy returns the artifact that src was opened of, to be stored elsewhere as it
+// is: the same image manifest, config and layers; and what each layer holds. src
+// must stay open as long as it is used.
+//
+// What is published so was checked. A raw layer is the member that MANIFEST
+// lists, by its digest. A tar layer is read whole: on its way to the other place,
+// or by itself where that has it (Vouch of layout.Layer). What the config of an
+// artifact of the mapping says of its layers is compared, and its extras are
+// copies of members or of the model_description. All else that the config and
+// annotations say is as it was.
+//
+// A carton that is more than its artifact can't be copied: see [Source.Wrapped].
+func Copy(ctx context.Context, src *Source) (*layout.Artifact, []PlannedLayer, error) {
+	if err := src.lookInside(ctx); err != nil {
+		return nil, nil, err
+	}
+	config, err := layout.ReadBlob(ctx, src.fetcher, src.whole.Config, layout.MaxConfigBytes)
+	if err != nil {
+		return nil, nil, fmt.Errorf("config: %w", err)
+	}
+	c := &copying{src: src, paths: src.pathsByLayer()}
+	if err := c.readConfig(config); err != nil {
+		return nil, nil, err
+	}
+	if err := c.readExtras(ctx); err != nil {
+		return nil, nil, err
+	}
+	art := &layout.Artifact{Descriptor: src.desc, Manifest: src.raw, Config: src.blobLayer(src.whole.Config, "config")}
+	art.ArtifactType, art.Config.Open = src.whole.ArtifactType, bytesOpener(config)
+	var planned []PlannedLayer
+	for i := range src.whole.Layers {
+		layer, plan, err := c.next(i)
+		if err != nil {
+			return nil, nil, err
+		}
+		art.Layers, planned = append(art.Layers, layer), append(planned, plan)
+	}
+	return art, planned, nil
+}
+
+// copying is the making of one copy.
+type copying struct {
+	src     *Source
+	diffIDs []digest.Digest // of all layers, as the config says; nil where that says nothing
+	extras  map[digest.Digest]bool
+	paths   [][]string // of the members of each layer that is no extra
+	layers  int        // layers that are no extras, so far
+}
+
+// readConfig learns what the config says of the layers.
+func (c *copying) readConfig(config []byte) error {
+	if !c.src.mapped() || c.src.whole.Config.MediaType == ocispec.MediaTypeEmptyJSON {
+		return nil
+	}
+	if c.src.whole.Config.MediaType == ocispec.MediaTypeImageConfig {
+		var image imageConfigJSON
+		if err := json.Unmarshal(config, &image); err != nil {
+			return fmt.Errorf("config: %w: %w", layout.ErrFormat, err)
+		}
+		c.diffIDs = image.RootFS.DiffIDs
+	} else {
+		model, err := ParseModelConfig(config)
+		if err != nil {
+			return err
+		}
+		c.diffIDs = model.ModelFS.DiffIDs
+	}
+	if n := len(c.diffIDs); n > 0 && n != len(c.src.whole.Layers) {
+		return &layout.Error{
+			Object: "config", Kind: layout.ErrFormat,
+			Msg: fmt.Sprintf("names %d layers, the image manifest %d", n, len(c.src.whole.Layers)),
+		}
+	}
+	return nil
+}
+
+// readExtras learns what layers may hold that are no member's.
+func (c *copying) readExtras(ctx context.Context) error {
+	if c.src.whole == c.src.manifest { // there are none
+		return nil
+	}
+	info, err := readInfo(ctx, c.src, true)
+	if err != nil {
+		return err
+	}
+	c.extras = map[digest.Digest]bool{digest.FromString(info.ModelDescription): true}
+	for _, e := range c.src.carton.Entries() {
+		c.extras[digest.NewDigestFromEncoded(digest.SHA256, e.Hash)] = true
+	}
+	return nil
+}
+
+// next makes the i-th layer of the image manifest.
+func (c *copying) next(i int) (layout.Layer, PlannedLayer, error) {
+	desc := c.src.whole.Layers[i]
+	name := desc.Annotations[ocispec.AnnotationTitle]
+	plan := PlannedLayer{Name: name, MediaType: desc.MediaType, Paths: []string{name}, Size: desc.Size}
+	if c.src.mapped() && desc.Annotations[AnnotationExtra] != "" {
+		plan.Extra = true
+		if !c.extras[desc.Digest] {
+			return layout.Layer{}, plan, &layout.Error{
+				Object: desc.Digest.String(), Kind: layout.ErrFormat,
+				Msg: "has the annotation " + AnnotationExtra + ", but is no copy of anything that the carton holds",
+			}
+		}
+		return c.src.blobLayer(desc, name), plan, c.checkDiffID(i, desc.Digest)
+	}
+	n := c.layers
+	c.layers++
+	plan.Paths = c.paths[n]
+	if c.src.layers[n].format == formatRaw {
+		return c.src.rawLayer(n), plan, c.checkDiffID(i, desc.Digest)
+	}
+	l := c.src.tarLayer(n)
+	vouch := l.Vouch
+	l.Vouch = func(ctx context.Context, near layout.Fetcher, moved func(off int64)) error {
+		if err := vouch(ctx, near, moved); err != nil {
+			return err
+		}
+		return c.checkDiffID(i, c.src.read[n].known())
+	}
+	return l, plan, nil
+}
+
+// checkDiffID compares the digest of a layer without compression with what the
+// config says: runtimes compare it too, when they unpack an image.
+func (c *copying) checkDiffID(i int, got digest.Digest) error {
+	if len(c.diffIDs) == 0 || c.diffIDs[i] == got {
+		return nil
+	}
+	return &layout.Error{
+		Object: "config", Kind: layout.ErrDigest,
+		Msg: fmt.Sprintf("layer %d is %s without compression, the config says %.80q", i+1, got, c.diffIDs[i]),
+	}
+}
+
+// Wrapped reports whether the carton has members that its artifact has not,
+// because OpenOptions.Wrap made a carton of it.
+func (s *Source) Wrapped() bool { return len(s.generated) > 0 }
+
+// blobLayer gives a blob of the artifact to another place.
+func (s *Source) blobLayer(desc ocispec.Descriptor, name string) layout.Layer {
+	l := layout.Layer{Descriptor: desc, Name: name}
+	l.Open = func(ctx context.Context, off int64) (io.ReadCloser, error) { return s.openDesc(ctx, desc, off, -1) }
+	l.OpenRange = func(ctx context.Context, off, n int64) (io.ReadCloser, error) { return s.openDesc(ctx, desc, off, n) }
+	if s.opts.Origin != (layout.Origin{}) {
+		l.Origins = []layout.Origin{s.opts.Origin}
+	}
+	return l
+}
+
+// rawLayer gives a raw layer to another place.
+func (s *Source) rawLayer(i int) layout.Layer {
+	path := s.layers[i].name
+	l := s.blobLayer(s.manifest.Layers[i], path)
+	l.Check = func(ctx context.Context) error {
+		_, err := measure(ctx, s, path)
+		return err
+	}
+	return l
+}
+
+// tarLayer gives a tar layer to another place, or to an image: nobody publishes
+// it unread.
+func (s *Source) tarLayer(i int) layout.Layer {
+	desc := s.manifest.Layers[i]
+	l := s.blobLayer(desc, cmp.Or(desc.Annotations[ocispec.AnnotationTitle], desc.Digest.String()))
+	l.Open = func(ctx context.Context, off int64) (io.ReadCloser, error) { return s.openJudged(ctx, i, off) }
+	l.Vouch = func(ctx context.Context, near layout.Fetcher, moved func(off int64)) error {
+		return s.vouch(ctx, i, near, moved)
+	}
+	return l
+}
+
+// pathsByLayer returns the paths of the members that each layer holds, MANIFEST
+// first.
+func (s *Source) pathsByLayer() [][]string {
+	paths := make([][]string, len(s.layers))
+	for i := range paths {
+		paths[i] = []string{}
+	}
+	if s.manifestSeen {
+		paths[s.home] = append(paths[s.home], carton.ManifestName)
+	}
+	for _, m := range s.members {
+		if p := s.places[m.Path]; p.layer >= 0 {
+			paths[p.layer] = append(paths[p.layer], m.Path)
+		}
+	}
+	return paths
+}
