@@ -3,6 +3,7 @@ package cartonoci
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -167,7 +168,7 @@ func TestACopyWithItsImage(t *testing.T) {
 				manifests := there.Requests()
 				var tags []string
 				for _, r := range manifests {
-					if r.Method == "PUT" && strings.Contains(r.Path, "/manifests/") && !strings.Contains(r.Path, "sha256") {
+					if r.Method == http.MethodPut && strings.Contains(r.Path, "/manifests/") && !strings.Contains(r.Path, "sha256") {
 						tags = append(tags, r.Path[strings.LastIndexByte(r.Path, '/')+1:])
 					}
 				}

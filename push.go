@@ -304,7 +304,8 @@ func (p *push) checkTags(ctx context.Context) error {
 func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
 	original, isArtifact := p.src.(*convert.Source)
 	copied := isArtifact && p.opts.Mapping.KeepsForm() && !original.Wrapped()
-	forms, err := (*convert.Forms)(nil), error(nil)
+	var forms *convert.Forms
+	var err error
 	if copied {
 		forms, err = p.planCopy(ctx, original)
 	} else {

@@ -204,13 +204,11 @@ func (s *session) printPush(r *cartonoci.PushResult) {
 func (s *session) printLayers(r *cartonoci.PushResult) {
 	rows := [][]string{{"LAYER", "SIZE", "STATUS"}}
 	for _, l := range r.Layers {
-		name := ""
-		switch len(l.Paths) {
-		case 0:
-			name = "no member"
-		case 1:
+		name := "no member"
+		switch {
+		case len(l.Paths) == 1:
 			name = l.Paths[0]
-		default:
+		case len(l.Paths) > 1:
 			name = fmt.Sprintf("%s from %s", count(len(l.Paths), "member"), l.Paths[0])
 		}
 		rows = append(rows, []string{name, humanSize(l.Size), l.Status})

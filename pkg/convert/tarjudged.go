@@ -56,7 +56,7 @@ func (j *judged) Read(b []byte) (int, error) {
 	}
 	j.left -= int64(n)
 	switch {
-	case err != nil && err != io.EOF: //nolint:errorlint // a wrapped EOF is a fault, not the end
+	case err != nil && err != io.EOF: // a wrapped EOF is a fault, not the end
 		_ = j.judge.CloseWithError(err) // it has none
 	case err == io.EOF, j.left <= 0:
 		_ = j.judge.Close() // it has none

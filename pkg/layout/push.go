@@ -162,25 +162,6 @@ func uniqueLayers(a *Artifact) []Layer {
 	return list
 }
 
-// vouch is Layer.Vouch.
-type vouch = func(ctx context.Context, near Fetcher, moved func(off int64)) error
-
-// both asks two, of which either may be nil.
-func both(a, b vouch) vouch {
-	if a == nil || b == nil {
-		if a == nil {
-			return b
-		}
-		return a
-	}
-	return func(ctx context.Context, near Fetcher, moved func(off int64)) error {
-		if err := a(ctx, near, moved); err != nil {
-			return err
-		}
-		return b(ctx, near, moved)
-	}
-}
-
 // checkTags refuses to move tags, where that was asked for.
 func (p *pusher) checkTags(ctx context.Context, a *Artifact) error {
 	if !p.opts.NoClobber {
@@ -252,18 +233,6 @@ func (p *pusher) pushOne(ctx context.Context, l Layer) error {
 	defer p.mu.Unlock()
 	p.status[l.Digest] = status
 	return nil
-}
-
-// vouch asks whether a blob that is in the store is what it should be.
-func (p *pusher) vouch(ctx context.Context, l Layer) error {
-	if l.Vouch == nil {
-		return nil
-	}
-	var near Fetcher
-	if d, ok := p.store.(*Dir); ok {
-		near = d
-	}
-	return l.Vouch(ctx, near, func(off int64) { p.report(l, progress.Moving, off, nil) })
 }
 
 // bring gets a blob into the store in the cheapest way that works.
