@@ -21,6 +21,10 @@ type Error struct {
 	phase phase
 }
 
+// Commit reports whether all of a PUT or PATCH had gone out, and its answer was
+// waited for.
+func (e *Error) Commit() bool { return e.phase == commit }
+
 // Error names the host and what was waited for.
 func (e *Error) Error() string {
 	want := ""

@@ -37,6 +37,7 @@ func (r *Repository) Stat(ctx context.Context, dgst digest.Digest) (int64, error
 }
 
 func (r *Repository) stat(ctx context.Context, u *url.URL, dgst digest.Digest) (int64, error) {
+	ctx = oneWork(ctx)
 	resp, err := r.ask(ctx, http.MethodHead, u, nil)
 	if err != nil {
 		return 0, err

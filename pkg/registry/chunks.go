@@ -126,7 +126,17 @@ func (u *upload) doubt(ctx context.Context, location string, end int64, f *fault
 	off, newer, err := u.repo.status(ctx, location, u.sent())
 	switch {
 	case err == nil && off > u.off && off <= end:
+		kept, of, failures := off-u.off, end-u.off, u.tries.failures
 		u.moveTo(off, newer)
+		if kept >= of/4 {
+			return nil
+		}
+		// A crumb of every chunk is no progress: the rest is sent again each time.
+		u.tries.failures = failures
+		if u.tries.spent(u.repo.client.opts.Policy) {
+			f.err = fmt.Errorf("%s kept %d bytes of a chunk of %d", u.repo.host.host, kept, of)
+			return f
+		}
 		return nil
 	case err != nil && !errors.Is(err, errGone):
 		f.err = err

@@ -315,3 +315,35 @@ func TestEndTooLarge(t *testing.T) {
 		t.Errorf("got %d PUTs, want one of the whole and one behind chunks", n)
 	}
 }
+
+// TestCrumbs: a registry that keeps a byte of every chunk, or of every PUT, is given
+// up, or sent the blob in another way: what it is sent again and again is no
+// progress.
+func TestCrumbs(t *testing.T) {
+	b := random(2, 6<<20)
+	for name, c := range map[string]struct {
+		quirks registrytest.Quirks
+		opts   Options
+		fault  registrytest.Fault
+	}{
+		"of every chunk": {quirks: registrytest.Quirks{PatchKeeps: 1}, opts: Options{ChunkSize: 1 << 20}},
+		"of every PUT":   {fault: registrytest.Fault{Methods: "PUT", Path: uploads, Times: -1, Effect: registrytest.CutIn(2)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg := registrytest.New(t, registrytest.Config{Quirks: c.quirks})
+			if c.fault.Effect != nil {
+				reg.Break(c.fault)
+			}
+			c.opts.Policy = Policy{Attempts: 4, MinBackoff: 50 * time.Millisecond, MaxBackoff: 50 * time.Millisecond, Stall: 5 * time.Second}
+			repo := dial(t, reg, "org/m", c.opts)
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			err := repo.Push(ctx, describeBytes(b), opener(b), nil)
+			_, arrived := reg.Blob("org/m", describeBytes(b).Digest) // in one piece, in the end
+			if arrived != (err == nil) || ctx.Err() != nil || reg.Count("PUT|PATCH", uploads) > 12 {
+				t.Errorf("got %v after %d requests", err, reg.Count("PUT|PATCH", uploads))
+			}
+		})
+	}
+}

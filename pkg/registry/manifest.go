@@ -78,6 +78,7 @@ func (r *Repository) manifestURL(ctx context.Context, reference string) (*url.UR
 }
 
 func (r *Repository) resolve(ctx context.Context, u *url.URL, want digest.Digest) (ocispec.Descriptor, error) {
+	ctx = oneWork(ctx)
 	resp, err := r.ask(ctx, http.MethodHead, u, accept(manifestTypes...))
 	if err != nil {
 		return ocispec.Descriptor{}, err
@@ -185,8 +186,8 @@ func (r *Repository) getManifest(ctx context.Context, u *url.URL, want digest.Di
 // get reads a whole answer of at most limit bytes, again where it broke off.
 func (r *Repository) get(ctx context.Context, u *url.URL, header http.Header, limit int64) (*http.Response, []byte, error) {
 	policy := r.client.opts.Policy
-	tries := &tries{}
-	ctx = withTries(ctx, tries)
+	ctx = oneWork(ctx)
+	tries := triesOf(ctx)
 	for {
 		resp, err := r.ask(ctx, http.MethodGet, u, header)
 		if err != nil {

@@ -35,6 +35,9 @@ func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error
 		return false, u.interrupted(ctx)
 	}
 	tail := u.off > 0
+	if stalled := (*stall.Error)(nil); errors.As(f.err, &stalled) && stalled.Commit() {
+		u.commits++ // each may take a quarter of an hour
+	}
 	switch {
 	case f.source:
 		// Of a source that may do better, what was sent may be wrong as well.
@@ -54,10 +57,11 @@ func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error
 			return true, nil
 		}
 	}
-	if u.tries.spent(policy) {
+	if u.tries.spent(policy) || u.commits >= enough {
 		return false, u.exhausted(ctx, f)
 	}
 	delay, err := policy.Delay(u.tries.failures, f.header)
+	u.meter.Add(0, f.took+delay)
 	if err != nil {
 		u.giveUp(ctx, f)
 		return false, fmt.Errorf("%w: %w", f.err, err)
@@ -127,7 +131,10 @@ func (u *upload) where(ctx context.Context, f *fault, tail bool) error {
 func (u *upload) moveTo(off int64, location string) {
 	if off > u.best {
 		// Progress; but not what a registry takes again and again and never keeps.
-		u.best, u.tries.failures = off, 0
+		u.meter.Add(int(off-u.best), 0)
+		if u.best = off; u.meter.Progressed() {
+			u.tries.failures = 0
+		}
 	}
 	u.off = off
 	if location != u.session.location {
@@ -174,7 +181,7 @@ func (u *upload) explain(f *fault) error {
 // exhausted gives an upload up after the last attempt.
 func (u *upload) exhausted(ctx context.Context, f *fault) error {
 	u.giveUp(ctx, f)
-	return fmt.Errorf("gave up after %d attempts: %w", u.tries.failures, u.explain(f))
+	return fmt.Errorf("gave up after %d attempts: %w", max(u.tries.failures, u.commits), u.explain(f))
 }
 
 // giveUp ends an upload that failed: it is cancelled, unless it is remembered and

@@ -10,6 +10,7 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/carton-oci/carton-oci/internal/stall"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
@@ -71,6 +72,8 @@ type upload struct {
 	resumed bool  // the session is an earlier run's
 	best    int64 // the largest off of any session
 	tries   tries // without progress
+	meter   stall.Meter
+	commits int // that were never answered
 }
 
 // run goes up the ladder, from what an earlier run has left where there is any.
