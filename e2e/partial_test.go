@@ -28,7 +28,6 @@ type interference struct {
 	all    bool                           // also where no blob is asked for
 	shell  string                         // what runs the command: exec "$@"
 	before func(t *testing.T, out string) // something is done to what is there
-	after  func(t *testing.T, out string) // and undone
 	end    func(cmd *exec.Cmd)            // it is ended so; nil: it ends by itself
 	may    bool                           // it may succeed
 }
