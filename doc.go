@@ -30,9 +30,9 @@
 // against the model hash, and not before. What is there already is not
 // replaced unless [PullOptions] Force says so.
 //
-// Linked members of a thin carton are read from the registry in hand where the
-// link names a blob there, with its credentials, and else from where LINKS says,
-// without any.
+// Linked members of a thin carton are read from the repository that is pushed to
+// where that has them, and from those that [Options] AllowLinkRepos names, with
+// credentials; else from where LINKS says, without any.
 //
 // Nothing here prints, logs or exits. Errors wrap the sentinels of the packages
 // that found them (carton.ErrChecksum, layout.ErrNotFound,

@@ -3,21 +3,26 @@ package cartonoci
 import (
 	"context"
 	"io"
-	"net/url"
-	"strings"
-	"sync"
 
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/registry"
 	"github.com/opencontainers/go-digest"
 )
 
 // links returns what follows links: into the place in hand where that has the
-// content, whatever the URL; into other repositories of the same registry where
-// the URL names a blob there, with the registry's own credentials; and anywhere
-// else as pkg/carton's rules for LINKS say. hand may be nil.
+// content, whatever the URL; into repositories that the user allows, with the
+// user's credentials; and anywhere else as pkg/carton's rules for LINKS say, without
+// any. Who wrote LINKS must not make a user read or mount what only that user may.
+// hand may be nil.
 func (c *client) links(hand *site) (carton.Fetcher, error) {
 	reg, err := c.registry()
+	if err != nil {
+		return nil, err
+	}
+	allowed, err := c.opts.linkRepos()
 	if err != nil {
 		return nil, err
 	}
@@ -26,74 +31,68 @@ func (c *client) links(hand *site) (carton.Fetcher, error) {
 		AllowHosts: c.opts.AllowLinkHosts, RootCAs: reg.RootCAs(),
 		Wrap: c.opts.Registry.Wrap, UserAgent: c.opts.Registry.UserAgent,
 	})
-	next := carton.Fetcher(&countedLinks{anywhere, c})
+	next := &linkRepos{next: &countedLinks{anywhere, c}, repos: map[layout.Origin]carton.Fetcher{}}
+	for _, o := range allowed {
+		repo, err := reg.Repository(o.Registry, o.Repository)
+		if err != nil {
+			return nil, err
+		}
+		next.repos[o] = convert.StoreFetcher(repo, next.next)
+	}
 	if hand == nil {
 		return next, nil
-	}
-	if hand.repo != nil {
-		next = &siblings{client: c, hand: hand, next: next, repos: map[string]carton.Fetcher{}}
 	}
 	return convert.StoreFetcher(hand.store, next), nil
 }
 
-// siblings follows links to blobs of the registry in hand.
-type siblings struct {
-	client *client
-	hand   *site
-	next   carton.Fetcher
+// linkRepos returns the repositories that the user allows LINKS to name.
+func (o Options) linkRepos() ([]layout.Origin, error) {
+	var list []layout.Origin
+	for _, text := range o.AllowLinkRepos {
+		ref, err := registry.ParseReference(text)
+		if err != nil || ref.Target() != "" {
+			return nil, badLocation(text, "can't be allowed to be linked to, want HOST/REPOSITORY")
+		}
+		list = append(list, layout.Origin{Registry: ref.Registry, Repository: ref.Repository})
+	}
+	return list, nil
+}
 
-	mu    sync.Mutex
-	repos map[string]carton.Fetcher // by repository
+// linkRepos follows links to blobs of repositories that are allowed, and says of
+// others that are refused how to allow them.
+type linkRepos struct {
+	next  carton.Fetcher
+	repos map[layout.Origin]carton.Fetcher
 }
 
 // Size implements carton.Fetcher.
-func (s *siblings) Size(ctx context.Context, link carton.Link) (int64, error) {
-	return s.of(link).Size(ctx, link)
+func (l *linkRepos) Size(ctx context.Context, link carton.Link) (int64, error) {
+	f, o := l.of(link)
+	size, err := f.Size(ctx, link)
+	return size, l.advise(err, f, o)
 }
 
 // Open implements carton.Fetcher.
-func (s *siblings) Open(ctx context.Context, link carton.Link, off, n int64) (io.ReadCloser, error) {
-	return s.of(link).Open(ctx, link, off, n)
+func (l *linkRepos) Open(ctx context.Context, link carton.Link, off, n int64) (io.ReadCloser, error) {
+	f, o := l.of(link)
+	r, err := f.Open(ctx, link, off, n)
+	return r, l.advise(err, f, o)
 }
 
-// of returns what follows a link.
-func (s *siblings) of(link carton.Link) carton.Fetcher {
-	name, ok := s.repository(link)
-	if !ok {
-		return s.next
+// of returns what follows a link, and the repository that it names, if any.
+func (l *linkRepos) of(link carton.Link) (carton.Fetcher, layout.Origin) {
+	o, _ := convert.LinkOrigin(link.URL, digest.NewDigestFromEncoded(digest.SHA256, link.Hash))
+	if f, ok := l.repos[o]; ok {
+		return f, o
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if f, ok := s.repos[name]; ok {
-		return f
-	}
-	f := s.next
-	if reg, err := s.client.registry(); err == nil {
-		if repo, err := reg.Repository(s.hand.loc.Registry, name); err == nil {
-			f = convert.StoreFetcher(repo, s.next)
-		}
-	}
-	s.repos[name] = f
-	return f
+	return l.next, o
 }
 
-// repository returns the repository that a link names a blob of, if it is one
-// of the registry in hand.
-func (s *siblings) repository(link carton.Link) (string, bool) {
-	d := digest.NewDigestFromEncoded(digest.SHA256, link.Hash)
-	own, err := url.Parse(s.hand.repo.BlobURL(d))
-	if err != nil {
-		return "", false
+func (l *linkRepos) advise(err error, asked carton.Fetcher, o layout.Origin) error {
+	if err == nil || asked != l.next || registry.CheckName(o.Registry, o.Repository) != nil {
+		return err
 	}
-	u, err := url.Parse(link.URL)
-	if err != nil || u.Scheme != own.Scheme || u.Host != own.Host || u.User != nil || u.RawQuery != "" {
-		return "", false
-	}
-	name, ok := strings.CutPrefix(u.Path, "/v2/")
-	if !ok {
-		return "", false
-	}
-	return strings.CutSuffix(name, "/blobs/"+d.String())
+	return hint.With(err, "if you may read that repository, and mean to: --allow-link-repo %s", o.Registry+"/"+o.Repository)
 }
 
 // countedLinks counts what arrives over links.

@@ -9,40 +9,123 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/registry"
 	"github.com/opencontainers/go-digest"
+	"oras.land/oras-go/v2/registry/remote/auth"
 )
 
-func TestWhichLinksNameABlobOfTheRegistryInHand(t *testing.T) {
-	site, err := newClient(Options{}).site(Location{Kind: KindRegistry, Registry: "h.io", Repository: "org/m"}, true)
+func TestWhichLinksNameABlobOfAnAllowedRepository(t *testing.T) {
+	c := newClient(Options{AllowLinkRepos: []string{"H.io/org/m", "docker.io/org/m"}})
+	f, err := c.links(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &siblings{hand: site}
+	s := f.(*linkRepos)
 	hash := strings.Repeat("a", 64)
 	blob := "/blobs/sha256:" + hash
-	for url, want := range map[string]string{
-		"https://h.io/v2/org/m" + blob:                                  "org/m",
-		"https://h.io/v2/other" + blob:                                  "other",
-		"https://h.io/v2/a/b/c" + blob:                                  "a/b/c",
-		"http://h.io/v2/org/m" + blob:                                   "", // it is not reached so
-		"https://h.io:444/v2/org/m" + blob:                              "",
-		"https://other.io/v2/org/m" + blob:                              "",
-		"https://h.io.evil.io/v2/org/m" + blob:                          "",
-		"https://user:password@h.io/v2/org/m" + blob:                    "",
-		"https://h.io/v2/org/m" + blob + "?x=1":                         "",
-		"https://h.io/v2/org/m/blobs/sha256:" + strings.Repeat("b", 64): "",
-		"https://h.io/v2/org/m/manifests/1":                             "",
-		"https://h.io/files/" + hash:                                    "",
-		"https://h.io/v2/../v2/m" + blob:                                "../v2/m", // which no repository is called
-		"not a URL\x7f":                                                 "",
+	for url, want := range map[string]bool{
+		"https://h.io/v2/org/m" + blob:                                  true,
+		"https://H.IO/v2/org/m" + blob:                                  true,
+		"https://registry-1.docker.io/v2/org/m" + blob:                  true,
+		"https://h.io/v2/other" + blob:                                  false,
+		"https://h.io/v2/org/m/n" + blob:                                false,
+		"https://h.io/v2/org/x/../m" + blob:                             false,
+		"https://h.io:444/v2/org/m" + blob:                              false,
+		"https://h.io.evil.io/v2/org/m" + blob:                          false,
+		"https://user:password@h.io/v2/org/m" + blob:                    false,
+		"https://h.io/v2/org/m" + blob + "?x=1":                         false,
+		"https://h.io/v2/org/m/blobs/sha256:" + strings.Repeat("b", 64): false,
+		"https://h.io/v2/org/m/manifests/1":                             false,
+		"https://h.io/files/" + hash:                                    false,
+		"not a URL\x7f":                                                 false,
 	} {
-		got, ok := s.repository(carton.Link{Hash: hash, URL: url})
-		if got != want && ok || ok != (want != "") {
-			t.Errorf("%s: got %q, %v, want %q", url, got, ok, want)
+		got, _ := s.of(carton.Link{Hash: hash, URL: url})
+		if (got != s.next) != want {
+			t.Errorf("%s: with credentials: %v, want %v", url, got != s.next, want)
 		}
 	}
+	for _, bad := range []string{"h.io", "h.io/m:1", "https://h.io/m", "u:p@h.io/m", ""} {
+		if _, err := newClient(Options{AllowLinkRepos: []string{bad}}).links(nil); !errors.Is(err, ErrLocation) {
+			t.Errorf("%q: got %v, want ErrLocation", bad, err)
+		}
+	}
+}
+
+// TestLinksDoNotLendTheUsersRights: a stranger's thin carton names a blob that
+// only the user can read, in a repository that the user did not name. It is
+// neither mounted nor read with the user's credentials.
+func TestLinksDoNotLendTheUsersRights(t *testing.T) {
+	for _, noMount := range []bool{false, true} {
+		r := registrytest.New(t, registrytest.Config{
+			Auth: registrytest.Auth{Users: map[string]string{"u": "correct-horse"}}, Quirks: registrytest.Quirks{NoMount: noMount},
+		})
+		opts := Options{AllowLinkHosts: []string{r.Host}, Registry: registry.Options{
+			Credential: auth.StaticCredential(r.Host, auth.Credential{Username: "u", Password: "correct-horse"}),
+		}}
+		private := r.Host + "/victim/private"
+		if _, err := PushSource(t.Context(), sample(), "sample", private+":1", PushOptions{Options: opts}); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "thin.carton")
+		if _, err := Pull(t.Context(), private+":1", PullOptions{Options: opts, Output: file, Thin: true}); err != nil {
+			t.Fatal(err)
+		}
+		r.Forget()
+		_, err := Push(t.Context(), file, r.Host+"/public:1", PushOptions{Options: opts})
+		if !errors.Is(err, carton.ErrLink) || !slices.ContainsFunc(hint.Of(err), func(h string) bool { return strings.Contains(h, "--allow-link-repo "+private) }) {
+			t.Errorf("got %v with %q, want ErrLink and how to allow it", err, hint.Of(err))
+		}
+		for _, req := range r.Requests() {
+			if strings.Contains(req.Path, "/victim/") && req.Header.Get("Authorization") != "" || strings.Contains(req.Query, "victim") {
+				t.Errorf("the user's rights were used: %s %s?%s", req.Method, req.Path, req.Query)
+			}
+		}
+		opts.AllowLinkRepos = []string{private}
+		if _, err := Push(t.Context(), file, r.Host+"/public:1", PushOptions{Options: opts}); err != nil {
+			t.Errorf("allowed: %v", err)
+		}
+		if err := verifyFile(t, file, opts); err != nil {
+			t.Errorf("allowed, and no registry in hand: %v", err)
+		}
+	}
+}
+
+// verifyFile reads all of a thin carton.
+func verifyFile(t *testing.T, file string, opts Options) error {
+	t.Helper()
+	src, err := OpenSource(t.Context(), file, opts)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	for hash := range src.Links().URLs {
+		for _, m := range members(t, src) {
+			if m.Hash != hash {
+				continue
+			}
+			r, err := src.Open(t.Context(), m.Path)
+			if err != nil {
+				return err
+			}
+			if _, err := io.Copy(io.Discard, r); err != nil {
+				return err
+			}
+			r.Close()
+		}
+	}
+	return nil
+}
+
+func members(t *testing.T, src carton.Source) []carton.Member {
+	t.Helper()
+	list, err := src.Members(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }
 
 // thin pushes a carton to r and pulls it thin.
@@ -66,7 +149,7 @@ func TestAThinCartonIsMountedNotSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Forget()
-	result, err := Push(t.Context(), file, r.Host+"/other:1", PushOptions{})
+	result, err := Push(t.Context(), file, r.Host+"/other:1", PushOptions{Options: Options{AllowLinkRepos: []string{r.Host + "/m"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,10 +168,10 @@ func TestAThinCartonIsMountedNotSent(t *testing.T) {
 
 // Where blobs can't be mounted they are read from the repository that LINKS
 // names, with the registry's own client.
-func TestLinksIntoTheRegistryInHandNeedNoPermission(t *testing.T) {
+func TestLinksIntoAnAllowedRepository(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{NoMount: true}})
 	file := thin(t, r)
-	result, err := Push(t.Context(), file, r.Host+"/other:1", PushOptions{})
+	result, err := Push(t.Context(), file, r.Host+"/other:1", PushOptions{Options: Options{AllowLinkRepos: []string{r.Host + "/m"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,11 @@ type Options struct {
 	// AllowLinkHosts are hosts, as HOST or HOST:PORT, that LINKS may name although
 	// they are not public or speak no TLS.
 	AllowLinkHosts []string
+	// AllowLinkRepos are repositories, as HOST/REPOSITORY, that LINKS may name blobs
+	// of: they are read and mounted with the user's credentials. Without it only
+	// those are that the caller names; a link to any other is followed as any loader
+	// would, without credentials.
+	AllowLinkRepos []string
 	// Concurrency is how many blobs or members travel at once; 0 is 8.
 	Concurrency int
 	// CacheDir is a folder that remembers uploads under way, so that a push goes on

@@ -192,6 +192,9 @@ func (p *push) aim(ref string) (to Location, err error) {
 	if to, p.tags, err = p.opts.target(ref); err != nil {
 		return to, err
 	}
+	if p.opts.Mapping.LinkOrigins, err = p.opts.linkRepos(); err != nil {
+		return to, err
+	}
 	if p.opts.Image == ImagePush {
 		p.imageTags, err = imageTags(to, p.tags, p.opts.ImageTag)
 	}

@@ -66,6 +66,10 @@ func sourceFlags() []cli.Flag {
 			Name: "allow-link-host", Category: categoryRegistry,
 			Usage: "follow links to `HOST[:PORT]` although it is private, or has no TLS (may be repeated)",
 		},
+		&cli.StringSliceFlag{
+			Name: "allow-link-repo", Category: categoryRegistry,
+			Usage: "read what links name in `HOST/REPOSITORY` with the login for HOST (may be repeated)",
+		},
 		&cli.IntFlag{Name: "concurrency", Usage: "at most `N` transfers at once", Value: defaultConcurrency, Category: categoryRegistry},
 	)
 }

@@ -193,6 +193,9 @@ func readLine() (string, error) {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
+	if err == nil && len(line) == maxLine {
+		err = fmt.Errorf("got more than %d bytes on one line", maxLine-1)
+	}
 	return strings.TrimRight(line, "\r\n"), err
 }
 

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"unicode"
 
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -107,6 +110,34 @@ func TestParseSize(t *testing.T) {
 	for _, text := range []string{"", "-1", "B", "1.5MB", "1TBB", "9223372036854775807kB", "18446744073709551615", "1 2", strings.Repeat("9", 40)} {
 		if got, err := parseSize(text); err == nil {
 			t.Errorf("%q: got %d, want an error", text, got)
+		}
+	}
+}
+
+// TestNothingActsOnATerminal: what strangers wrote is printed so that a terminal
+// shows it and does nothing; JSON keeps its meaning.
+func TestNothingActsOnATerminal(t *testing.T) {
+	const hostile = "a\u202eb\u2066c\u200bd\u0085e\u009b2Jf\x1b]0;g\x07h\U000e0001\u00adi\x7f"
+	type nested struct {
+		Key map[string]string `json:"key"`
+	}
+	var out, errs bytes.Buffer
+	p := &printer{out: &out, err: &errs}
+	p.object(map[string]any{hostile: []any{nested{map[string]string{hostile: hostile}}}})
+	var back map[string][]nested
+	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back[hostile][0].Key[hostile] != hostile {
+		t.Errorf("the JSON means something else: %v, %q", err, back)
+	}
+	p.linef("%s", hostile)
+	p.table([][]string{{"NAME"}, {hostile}})
+	p.error(hint.With(errors.New(hostile), "do %s", hostile))
+	p.warnf("%s", hostile)
+	p.notef("%s", hostile)
+	p.faultf("%s", hostile)
+	(&trace{w: &errs}).linef("%s", hostile)
+	for _, r := range out.String() + errs.String() {
+		if r != '\n' && !unicode.IsPrint(r) {
+			t.Errorf("%U is printed as it is", r)
 		}
 	}
 }

@@ -62,6 +62,7 @@ func newSession(c *cli.Context, out *printer) (*session, error) {
 		},
 		RegistryConfig: c.String("registry-config"),
 		AllowLinkHosts: c.StringSlice("allow-link-host"),
+		AllowLinkRepos: c.StringSlice("allow-link-repo"),
 		CacheDir:       cacheDir(),
 		Concurrency:    c.Int("concurrency"),
 	}
@@ -71,6 +72,11 @@ func newSession(c *cli.Context, out *printer) (*session, error) {
 	for _, host := range s.opts.AllowLinkHosts {
 		if err := httprange.CheckAllow(host); err != nil {
 			return nil, usagef(c.Command.Name, "--allow-link-host: got %s, want HOST or HOST:PORT", quoted(host))
+		}
+	}
+	for _, repo := range s.opts.AllowLinkRepos {
+		if ref, err := registry.ParseReference(repo); err != nil || ref.Target() != "" {
+			return nil, usagef(c.Command.Name, "--allow-link-repo: got %s, want HOST/REPOSITORY", quoted(repo))
 		}
 	}
 	if s.opts.Registry.Policy.Stall < time.Second {

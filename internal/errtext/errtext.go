@@ -1,6 +1,6 @@
 // Package errtext is how the errors of this module read: one line, the object
 // first, and nothing in it that could move a terminal's cursor or forge a line of
-// a log.
+// a log, and no secret that somebody repeats.
 package errtext
 
 import (
@@ -13,7 +13,8 @@ import (
 )
 
 // Line returns "object: message: cause", leaving out what is empty. Where there
-// is no message, kind's text takes its place.
+// is no message, kind's text takes its place. Much of it is what strangers said:
+// the secrets that they were sent are struck.
 func Line(object, message string, kind, cause error) string {
 	var parts []string
 	if object != "" {
@@ -27,7 +28,7 @@ func Line(object, message string, kind, cause error) string {
 	if cause != nil {
 		parts = append(parts, cause.Error())
 	}
-	return strings.Join(parts, ": ")
+	return secret.Strike(strings.Join(parts, ": "))
 }
 
 // Causes returns what an error with a kind and a cause wraps.

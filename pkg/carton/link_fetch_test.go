@@ -344,3 +344,36 @@ func TestLinkReadIsInterrupted(t *testing.T) {
 		t.Errorf("got %d requests, want 1", n)
 	}
 }
+
+// TestLinkHintsNameHosts: a hint that somebody may copy names what is plainly a
+// host, or nothing.
+func TestLinkHintsNameHosts(t *testing.T) {
+	for address, want := range map[string]bool{
+		"http://models.example:8080/x":    true,
+		"http://[::1]:8080/x":             true,
+		"http://$(reboot)/x":              false,
+		"http://a;reboot;x/x":             false,
+		"http://`reboot`/x":               false,
+		"http://a'b/x":                    false,
+		"http://a&b/x":                    false,
+		"http://127.0.0.１/x":              false,
+		"http://ex\u0430mple.com/x":       false, // a Cyrillic letter
+		"http://-oProxyCommand=reboot/x":  false,
+		"http://a*b/x":                    false,
+		"http://a!b/x":                    false,
+		"http://models.example:99999999/": false,
+	} {
+		f := carton.NewLinkFetcher(carton.LinkOptions{Attempts: 1})
+		_, err := f.Size(t.Context(), carton.Link{Hash: strings.Repeat("a", 64), URL: address})
+		if err == nil {
+			t.Errorf("%s: no error", address)
+		}
+		got := false
+		for _, h := range hint.Of(err) {
+			got = got || strings.Contains(h, "--allow-link-host")
+		}
+		if got != want {
+			t.Errorf("%s: got the hints %q, want one: %v", address, hint.Of(err), want)
+		}
+	}
+}

@@ -109,7 +109,7 @@ func (b *builder) build(ctx context.Context, plan []planned) (*built, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	origins := originsOf(b.src)
+	origins := originsOf(b.src, b.opts.LinkOrigins)
 	for i := range out.layers {
 		out.layers[i].Origins = origins(out.layers[i].Digest)
 	}

@@ -145,11 +145,20 @@ func TestOriginsOfLinkedLayers(t *testing.T) {
 		"https:///v2/m/blobs/sha256:" + one,
 		"https://%zz",
 	}
-	a, err := ToOCI(t.Context(), carton.Resolve(kinds(cartontest.WithLinks(links)), fetched{sizes: true}), Options{})
+	both := layout.Origin{Registry: "r2.example", Repository: "m"}
+	a, err := ToOCI(t.Context(), carton.Resolve(kinds(cartontest.WithLinks(links)), fetched{sizes: true}), Options{LinkOrigins: []layout.Origin{
+		both,
+		{Registry: "r.example:5000", Repository: "org/m"},
+		{Registry: "r3.example", Repository: "m"},
+		{Registry: "r4.example", Repository: "m"},
+		{Registry: "r5.example", Repository: "m"},
+		{Registry: "r6.example"},
+		{Registry: "r7.example", Repository: "m"},
+		{Registry: "r8.example", Repository: "m"},
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	both := layout.Origin{Registry: "r2.example", Repository: "m"}
 	for _, l := range a.Layers {
 		want := []layout.Origin{both} // that has all that is linked is likely to have the rest
 		if l.Digest.Encoded() == one {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
 // Form says what kind of layer a member becomes.
@@ -96,6 +98,9 @@ type Options struct {
 	// rules too. What can't be read from it is left out of annotations and config.
 	// Structure, names and hashes are never forgiven.
 	AllowInvalidInfo bool
+	// LinkOrigins are the repositories that content may be mounted from because
+	// LINKS names it there; the source's own needs no leave.
+	LinkOrigins []layout.Origin
 }
 
 // KeepsForm reports whether nothing is asked of an artifact's form, so that a copy

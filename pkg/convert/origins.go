@@ -13,10 +13,12 @@ import (
 )
 
 // originsOf returns what tells the repositories that hold a blob: the one that
-// src itself is read from, and those that LINKS names. A repository that has all
-// that LINKS names is likely to have the rest of the artifact too, and asking
-// costs nothing: a mount that fails is an upload that has begun.
-func originsOf(src carton.Source) func(digest.Digest) []layout.Origin {
+// src itself is read from, and those that LINKS names, if they are among allowed:
+// a mount reads with the credentials of who asks for it, and LINKS is a stranger's.
+// A repository that has all that LINKS names is likely to have the rest of the
+// artifact too, and asking costs nothing: a mount that fails is an upload that has
+// begun.
+func originsOf(src carton.Source, allowed []layout.Origin) func(digest.Digest) []layout.Origin {
 	blobs := map[digest.Digest][]layout.Origin{}
 	if s, ok := src.(*Source); ok {
 		if o := s.Origin(); o != (layout.Origin{}) {
@@ -28,8 +30,9 @@ func originsOf(src carton.Source) func(digest.Digest) []layout.Origin {
 	if links := src.Links(); links != nil {
 		for hash, urls := range links.URLs {
 			dgst := digest.NewDigestFromEncoded(digest.SHA256, hash)
+			blobs[dgst] = slices.Clip(blobs[dgst]) // known, if as one that nobody may mount
 			for _, u := range urls {
-				if o, ok := linkOrigin(u, dgst); ok && !slices.Contains(blobs[dgst], o) {
+				if o, ok := LinkOrigin(u, dgst); ok && slices.Contains(allowed, o) && !slices.Contains(blobs[dgst], o) {
 					blobs[dgst] = append(blobs[dgst], o)
 				}
 			}
@@ -37,12 +40,18 @@ func originsOf(src carton.Source) func(digest.Digest) []layout.Origin {
 	}
 	likely := inAll(blobs)
 	return func(d digest.Digest) []layout.Origin {
-		if known := blobs[d]; known != nil {
+		if known, ok := blobs[d]; ok {
 			return known
 		}
 		return likely
 	}
 }
+
+// Docker Hub is the one registry whose API is not at the host that it goes by.
+const (
+	hubName = "docker.io"
+	hubAPI  = "registry-1.docker.io"
+)
 
 // inAll returns the repositories that hold every blob of a list.
 func inAll(blobs map[digest.Digest][]layout.Origin) []layout.Origin {
@@ -59,10 +68,10 @@ func inAll(blobs map[digest.Digest][]layout.Origin) []layout.Origin {
 	return all
 }
 
-// linkOrigin reads https://HOST/v2/REPOSITORY/blobs/DIGEST, the address of a
-// blob in a registry: end-2 of
+// LinkOrigin reads https://HOST/v2/REPOSITORY/blobs/DIGEST, the address of a
+// blob in a registry, and returns the repository as a reference names it: end-2 of
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#endpoints
-func linkOrigin(link string, dgst digest.Digest) (layout.Origin, bool) {
+func LinkOrigin(link string, dgst digest.Digest) (layout.Origin, bool) {
 	u, err := url.Parse(link)
 	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.User != nil || u.Host == "" || u.RawQuery != "" {
 		return layout.Origin{}, false
@@ -75,5 +84,8 @@ func linkOrigin(link string, dgst digest.Digest) (layout.Origin, bool) {
 	if !ok || repo == "" {
 		return layout.Origin{}, false
 	}
-	return layout.Origin{Registry: u.Host, Repository: repo}, true
+	if u.Host == hubAPI {
+		u.Host = hubName
+	}
+	return layout.Origin{Registry: strings.ToLower(u.Host), Repository: repo}, true
 }

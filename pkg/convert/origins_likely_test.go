@@ -27,6 +27,14 @@ func TestWhatHasEveryLinkMayHaveTheRest(t *testing.T) {
 			map[string][]string{one: {blob("some", one)}, two: {blob("all", two)}},
 			map[string][]layout.Origin{one: {some}, two: {all}, rest: nil},
 		},
+		"not allowed": {
+			map[string][]string{one: {blob("private", one), blob("all", one)}, two: {blob("private", two)}},
+			map[string][]layout.Origin{one: {all}, two: nil, rest: nil},
+		},
+		"Docker Hub": {
+			map[string][]string{one: {"https://registry-1.docker.io/v2/o/m/blobs/sha256:" + one}},
+			map[string][]layout.Origin{one: {{Registry: "docker.io", Repository: "o/m"}}},
+		},
 		"no registry at all": {
 			map[string][]string{one: {"https://hub.example/file"}},
 			map[string][]layout.Origin{one: nil, rest: nil},
@@ -35,7 +43,7 @@ func TestWhatHasEveryLinkMayHaveTheRest(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			src := cartontest.New(nil, nil, cartontest.WithLinks(&carton.Links{URLs: tt.urls}))
-			origins := originsOf(src)
+			origins := originsOf(src, []layout.Origin{all, some, {Registry: "docker.io", Repository: "o/m"}})
 			for hash, want := range tt.want {
 				got := origins(digest.NewDigestFromEncoded(digest.SHA256, hash))
 				if len(got)+len(want) > 0 && !cmp.Equal(got, want) {

@@ -48,7 +48,7 @@ func (r *Repository) stat(ctx context.Context, u *url.URL, dgst digest.Digest) (
 		return 0, r.host.answerError(resp)
 	case resp.StatusCode == http.StatusOK && resp.ContentLength >= 0:
 		if got := resp.Header.Get(digestHeader); got != "" && got != dgst.String() {
-			return 0, fmt.Errorf("got the digest %q: %w", got, layout.ErrDigest)
+			return 0, fmt.Errorf("got the digest %q: %w", said(got), layout.ErrDigest)
 		}
 		return resp.ContentLength, nil
 	}

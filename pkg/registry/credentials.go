@@ -18,6 +18,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/localfile"
+	"github.com/carton-oci/carton-oci/internal/secret"
 )
 
 // Credentials are those that Docker, Podman and their like keep: in a JSON file,
@@ -78,6 +79,8 @@ func (c *Credentials) Credential(ctx context.Context, hostport string) (auth.Cre
 		return auth.EmptyCredential, nil
 	}
 	cred, err := conf.Auths[key].credential()
+	secret.AddLogin(cred.Username, cred.Password)
+	secret.Add(cred.RefreshToken, cred.AccessToken)
 	if err != nil {
 		return auth.EmptyCredential, failCredentials("read credentials for %s: %s: %w", host, c.file, err)
 	}
@@ -171,10 +174,14 @@ func (f *authFile) find(host, repository string) (string, bool) {
 			return key, true
 		}
 	}
-	// Old versions of Docker wrote URLs.
+	// Old versions of Docker wrote URLs, and others write what was typed.
 	for _, key := range slices.Sorted(maps.Keys(f.Auths)) {
-		_, rest, ok := strings.Cut(key, "://")
-		if name, _, _ := strings.Cut(rest, "/"); ok && userHost(name) == host && !f.Auths[key].empty() {
+		_, rest, isURL := strings.Cut(key, "://")
+		name, _, _ := strings.Cut(rest, "/")
+		if !isURL {
+			name = key
+		}
+		if userHost(name) == host && !f.Auths[key].empty() {
 			return key, true
 		}
 	}

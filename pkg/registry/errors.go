@@ -13,6 +13,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
@@ -69,7 +70,7 @@ func (e *Error) Error() string {
 	if e.Message != "" {
 		text += fmt.Sprintf(": %q", e.Message)
 	}
-	return text
+	return secret.Strike(text)
 }
 
 // Unwrap returns the kind of the error, nil for one that has none.
@@ -157,6 +158,7 @@ func readMessage(b []byte, contentType string) (code, message string) {
 
 // inWords joins a code of the distribution specification and its message.
 func inWords(code, words string) string {
+	code = secret.Strike(code) // in other letters it would not be known
 	text := strings.ToLower(strings.ReplaceAll(code, "_", " "))
 	if words == "" || strings.EqualFold(words, text) {
 		return text
@@ -198,6 +200,10 @@ func (h *endpoint) advise(e *Error) error {
 	}
 	return e
 }
+
+// said returns what a header says, for people: a registry may put there what it
+// was sent.
+func said[T ~string](header T) string { return httprange.Printable(string(header)) }
 
 // speaksTLS recognises what TLS servers say to plain HTTP: Go's, nginx', Apache's.
 func speaksTLS(body []byte) bool {

@@ -53,16 +53,19 @@ func (h *endpoint) requestError(err error) error {
 		err = fmt.Errorf("%s: %w", h.host, request.Err)
 	case !passes(err):
 		// oras-go's judgement of an answer: the same answer gets the same.
-		err = fmt.Errorf("%s: %w: %w", h.host, httprange.ErrAnswer, err)
+		err = fmt.Errorf("%w: %s: %w", ErrUnsafe, h.host, err)
 	}
 	return adviseNetwork(redact(err))
 }
 
-// passes reports whether an error that no request was made with, or that came
-// while an answer was read, is the network's.
+// passes reports whether an error that came with no request, or while an answer was
+// read, is the network's.
 func passes(err error) bool {
-	var network net.Error
-	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+	var (
+		op  *net.OpError
+		dns *net.DNSError
+	)
+	return errors.As(err, &op) || errors.As(err, &dns) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
@@ -170,5 +173,5 @@ func transient(ctx context.Context, err error, reached bool) bool {
 
 // unsafe makes an ErrUnsafe.
 func unsafe(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrUnsafe, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %s", ErrUnsafe, httprange.Printable(fmt.Sprintf(format, args...)))
 }

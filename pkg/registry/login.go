@@ -13,19 +13,25 @@ import (
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
+
+	"github.com/carton-oci/carton-oci/internal/secret"
 )
 
-// Login asks a registry whether cred is good, and keeps it where it is. The
+// Login asks a registry whether cred is good, and keeps it where it is, under the
+// name that a [Reference] calls the registry by. The
 // warning, "" where there is none, says that a password lies unencrypted in a
 // file. Credentials that the registry refuses are [ErrUnauthorized].
 func (c *Client) Login(ctx context.Context, store *Credentials, registry string, cred auth.Credential) (warning string, err error) {
 	if err := checkHost(registry); err != nil {
 		return "", badReference(registry, "%v", err)
 	}
+	registry = userHost(registry)
+	secret.Add(cred.AccessToken, cred.RefreshToken)
+	secret.AddLogin(cred.Username, cred.Password)
 	if err := c.tryCredential(ctx, registry, cred); err != nil {
 		return "", err
 	}
-	return store.put(ctx, userHost(registry), cred)
+	return store.put(ctx, registry, cred)
 }
 
 // tryCredential sends cred to the registry's front door.
@@ -112,7 +118,7 @@ func (c *Credentials) Logout(ctx context.Context, registry string) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	host := userHost(strings.ToLower(registry))
+	host := userHost(registry)
 	removed := false
 	if helper := conf.helper(host); helper != "" {
 		cred, err := runHelper(ctx, helper, "get", c.account(host), auth.EmptyCredential)

@@ -67,6 +67,38 @@ func TestLogin(t *testing.T) {
 	}
 }
 
+// TestLoginInCapitals: however a registry is spelt, references find what login
+// keeps, and logout removes it, also what another program kept by that spelling.
+func TestLoginInCapitals(t *testing.T) {
+	ctx := t.Context()
+	reg := registrytest.New(t, registrytest.Config{Auth: registrytest.Auth{Users: twoUsers}})
+	typed := strings.Replace(strings.ToUpper(reg.Host), "127.0.0.1", "LocalHost", 1)
+	host := strings.ToLower(typed)
+	c, err := NewClient(Options{Policy: quick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	good := auth.Credential{Username: "u", Password: "p"}
+	store := DockerCredentials(filepath.Join(t.TempDir(), "config.json"))
+	if _, err := c.Login(ctx, store, typed, good); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := store.Credential(ctx, host); got != good || err != nil {
+		t.Errorf("for %s: got %v, %v", host, got, err)
+	}
+	if ok, err := store.Logout(ctx, typed); !ok || err != nil {
+		t.Errorf("Logout = %v, %v", ok, err)
+	}
+	others := DockerCredentials(writeConfig(t, `{"auths":{"GHCR.IO":`+entry("u", "p")+`}}`))
+	if got, err := others.Credential(ctx, "ghcr.io"); got != good || err != nil {
+		t.Errorf("another program's spelling: got %v, %v", got, err)
+	}
+	if ok, err := others.Logout(ctx, "ghcr.io"); !ok || err != nil {
+		t.Errorf("another program's spelling: Logout = %v, %v", ok, err)
+	}
+}
+
 // TestLoginKeeps: what else the file holds stays, and so does a symlink to it.
 func TestLoginKeeps(t *testing.T) {
 	ctx := t.Context()

@@ -104,7 +104,7 @@ func describe(resp *http.Response, want digest.Digest) (ocispec.Descriptor, bool
 		return desc, false, nil
 	}
 	if desc.Digest != "" && want != "" && desc.Digest != want {
-		return desc, false, fmt.Errorf("manifest: got the digest %q, want %s: %w", desc.Digest, want, layout.ErrDigest)
+		return desc, false, fmt.Errorf("manifest: got the digest %q, want %s: %w", said(desc.Digest), want, layout.ErrDigest)
 	}
 	if desc.Size > layout.MaxManifestBytes {
 		return desc, false, fmt.Errorf("manifest: got %d bytes, want at most %d: %w", desc.Size, layout.MaxManifestBytes, layout.ErrLimit)
@@ -168,7 +168,7 @@ func (r *Repository) getManifest(ctx context.Context, u *url.URL, want digest.Di
 		want = digest.Digest(resp.Header.Get(digestHeader))
 	}
 	if want != "" && want != desc.Digest {
-		return desc, nil, fmt.Errorf("manifest: got %s, want %q: %w", desc.Digest, want.String(), layout.ErrDigest)
+		return desc, nil, fmt.Errorf("manifest: got %s, want %q: %w", desc.Digest, said(want), layout.ErrDigest)
 	}
 	desc.MediaType, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if !isManifestType(desc.MediaType) {

@@ -78,7 +78,7 @@ func (r *Repository) putManifest(ctx context.Context, desc ocispec.Descriptor, c
 	}
 	defer resp.Body.Close()
 	if got := resp.Header.Get(digestHeader); got != "" && got != desc.Digest.String() {
-		return false, fmt.Errorf("%s stored %q, want %s: %w", r.host.host, got, desc.Digest, layout.ErrDigest)
+		return false, fmt.Errorf("%s stored %q, want %s: %w", r.host.host, said(got), desc.Digest, layout.ErrDigest)
 	}
 	return resp.Header.Get("OCI-Subject") != "", nil
 }

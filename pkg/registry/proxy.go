@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/secret"
@@ -41,10 +42,13 @@ func checkProxies() error {
 // A missing scheme is http.
 func readableProxy(value string) bool {
 	u, err := url.Parse(value)
-	if err != nil || u.Scheme == "" || u.Host == "" {
+	if !strings.Contains(value, "://") {
 		if u, err = url.Parse("http://" + value); err != nil {
 			return false
 		}
+	}
+	if err != nil {
+		return false
 	}
 	if u.User != nil {
 		password, _ := u.User.Password()

@@ -75,13 +75,10 @@ func ParseReference(s string) (Reference, error) {
 		return Reference{}, hint.With(badReference(s, "names no registry"),
 			"write HOST/REPOSITORY:TAG, for example docker.io/org/model:1")
 	}
-	ref := Reference{Registry: strings.ToLower(host)}
+	ref := Reference{Registry: userHost(host)}
 	rest, dgst, pinned := strings.Cut(rest, "@")
 	name, tag, tagged := strings.Cut(rest, ":")
 	ref.Repository, ref.Tag = name, tag
-	if ref.Registry == hubAPI || ref.Registry == hubAlias {
-		ref.Registry = hubName
-	}
 	if ref.Registry == hubName && !strings.Contains(name, "/") {
 		ref.Repository = hubFolder + name
 	}
@@ -208,8 +205,9 @@ func apiHost(registry string) string {
 }
 
 // userHost is the other way round: what people call the registry that an API's
-// host belongs to.
+// host belongs to, as a [Reference] has it. Credentials are kept by this name.
 func userHost(host string) string {
+	host = strings.ToLower(host)
 	switch host {
 	case hubAPI, hubAlias:
 		return hubName

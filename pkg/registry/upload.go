@@ -262,7 +262,7 @@ func (u *upload) tookAll(resp *http.Response, f *fault) *fault {
 	case http.StatusCreated, http.StatusAccepted, http.StatusNoContent:
 		defer resp.Body.Close()
 		if got := resp.Header.Get(digestHeader); got != "" && got != desc.Digest.String() {
-			f.err, f.status = fmt.Errorf("%s stored %q: %w", u.repo.host.host, got, layout.ErrDigest), http.StatusBadRequest
+			f.err, f.status = fmt.Errorf("%s stored %q: %w", u.repo.host.host, said(got), layout.ErrDigest), http.StatusBadRequest
 			return f
 		}
 		return nil
