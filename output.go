@@ -1,6 +1,7 @@
 package cartonoci
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -53,10 +54,10 @@ func defaultName(loc Location, d digest.Digest) (string, error) {
 	return base + "-" + d.Encoded()[:12] + cartonExt, nil
 }
 
-// alreadyHere reports whether name is, whole, what the pull would make. Anything
-// else of that name is an error wrapping carton.ErrExist. What a killed pull left
-// beside it is removed then.
-func alreadyHere(ctx context.Context, name, modelHash string, opts PullOptions) (bool, error) {
+// alreadyHere reports whether name is, whole, what the pull would make: for links,
+// which are nil where no thin carton is asked for. Anything else of that name is an
+// error wrapping carton.ErrExist. What a killed pull left beside it is removed then.
+func alreadyHere(ctx context.Context, src carton.Source, name string, links *carton.Links, opts PullOptions) (bool, error) {
 	_, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || opts.Unpack != "" && isEmpty(name) {
 		return false, nil
@@ -64,7 +65,7 @@ func alreadyHere(ctx context.Context, name, modelHash string, opts PullOptions) 
 	if err != nil {
 		return false, err
 	}
-	what, err := compare(ctx, name, modelHash, opts)
+	what, err := compare(ctx, name, src.Manifest().ModelHash(), links, opts)
 	switch {
 	case err != nil:
 		return false, err
@@ -72,18 +73,53 @@ func alreadyHere(ctx context.Context, name, modelHash string, opts PullOptions) 
 		place.Tidy(name)
 		return true, nil
 	}
-	return false, hint.With(&carton.Error{Path: name, Kind: carton.ErrExist, Msg: "exists, and " + what}, "--force replaces it")
+	return false, mayForce(ctx, src, name, opts, &carton.Error{Path: name, Kind: carton.ErrExist, Msg: "exists, and " + what})
+}
+
+// mayForce adds to the error about an output that exists what can be done.
+func mayForce(ctx context.Context, src carton.Source, name string, opts PullOptions, err error) error {
+	fi, lerr := os.Lstat(name)
+	switch {
+	case lerr != nil:
+		return err
+	case fi.Mode()&fs.ModeSymlink != 0:
+		return hint.With(err, "name what the symlink points to, or another place")
+	case opts.Unpack == "" && fi.IsDir():
+		return hint.With(err, "name a file; --unpack DIR writes a folder")
+	case opts.Unpack == "" && !fi.Mode().IsRegular(), opts.Unpack != "" && !fi.IsDir():
+		return hint.With(err, "give another name")
+	case opts.Unpack == "":
+		return hint.With(err, "--force replaces it")
+	}
+	switch strange := carton.CheckReplace(ctx, name, src, opts.extract()); {
+	case strange == nil:
+		return hint.With(err, "--force replaces it")
+	case errors.Is(strange, carton.ErrExist): // --force does not
+		return fmt.Errorf("%w; %w", err, strange)
+	}
+	return err
+}
+
+// extract are the options of an extraction.
+func (o PullOptions) extract() carton.ExtractOptions {
+	return carton.ExtractOptions{
+		Replace: o.Force, Include: o.Include, Exclude: o.Exclude, Folder: o.Folder,
+		Concurrency: o.Concurrency, Progress: o.Progress,
+	}
 }
 
 // compare says in what the carton called name differs from what the pull would
 // make, "" for nothing.
-func compare(ctx context.Context, name, modelHash string, opts PullOptions) (string, error) {
+func compare(ctx context.Context, name, modelHash string, links *carton.Links, opts PullOptions) (string, error) {
 	if opts.Folder != "" || len(opts.Include)+len(opts.Exclude) > 0 {
 		return "a choice of members has no hash to compare", nil
 	}
+	if why, err := place.Foreign(name, opts.Unpack != ""); why != "" || err != nil {
+		return why, err
+	}
 	open := carton.OpenDir
 	if opts.Unpack == "" {
-		open = openFile
+		open = carton.Open
 	}
 	src, err := open(name)
 	if err != nil {
@@ -93,8 +129,8 @@ func compare(ctx context.Context, name, modelHash string, opts PullOptions) (str
 	if got := src.Manifest().ModelHash(); got != modelHash {
 		return fmt.Sprintf("is another model: got the model hash %s, want %s", got, modelHash), nil
 	}
-	if thin := src.Links() != nil; thin != opts.Thin {
-		return map[bool]string{true: "is thin", false: "is not thin"}[thin], nil
+	if what := compareLinks(src.Links(), links); what != "" {
+		return what, nil
 	}
 	report, err := carton.Verify(ctx, src, carton.VerifyOptions{Concurrency: opts.Concurrency, Progress: opts.Progress})
 	if err != nil {
@@ -108,22 +144,42 @@ func compare(ctx context.Context, name, modelHash string, opts PullOptions) (str
 	return "", nil
 }
 
+// compareLinks says in what the LINKS of two cartons differ.
+func compareLinks(got, want *carton.Links) string {
+	switch {
+	case got == nil && want == nil:
+		return ""
+	case want == nil:
+		return "is thin"
+	case got == nil:
+		return "is not thin"
+	case !bytes.Equal(got.Marshal(), want.Marshal()):
+		return "has other links"
+	}
+	return ""
+}
+
 // isEmpty reports whether name is a folder with nothing in it.
 func isEmpty(name string) bool {
 	entries, err := os.ReadDir(name)
 	return err == nil && len(entries) == 0
 }
 
-// openFile opens a carton that must be a zip.
-func openFile(name string) (carton.Source, error) {
-	info, err := os.Stat(name)
-	if err == nil && info.IsDir() {
-		err = errors.New("got a folder, want a file")
+// sameFolder reports whether two paths are of one folder.
+func sameFolder(a, b string) bool {
+	one, err1 := os.Stat(a)
+	other, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(one, other)
+}
+
+// refuseInside refuses to write into what is read: a carton's folder, or an image
+// layout. Either would be another one, or broken, when it has been read.
+func refuseInside(from Location, out string) error {
+	if from.Kind != KindPath && from.Kind != KindLayout || !place.Inside(out, from.Path) {
+		return nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return carton.Open(name)
+	err := badLocation(out, "would be written into what is read, %s", from)
+	return hint.With(err, "name a place outside of it")
 }
 
 func trimSlash(s string) string { return strings.TrimRight(s, "/") }

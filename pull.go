@@ -52,8 +52,10 @@ type PullResult struct {
 // same call goes on with it; the error's hints say so.
 //
 // An output that exists is not replaced without Force: where it is the same
-// model it is verified and the result says AlreadyHere, else the error wraps
-// carton.ErrExist.
+// model, with the same links, and nobody else can change it, it is verified and the
+// result says AlreadyHere, else the error wraps carton.ErrExist. With Force a folder
+// is replaced as [carton.ExtractOptions] says. An output inside of what is pulled
+// is refused.
 func Pull(ctx context.Context, ref string, opts PullOptions) (*PullResult, error) {
 	start := time.Now()
 	loc, err := opts.source(ref)
@@ -109,25 +111,29 @@ func pull(ctx context.Context, loc Location, opts PullOptions) (*PullResult, err
 		}
 	}
 	result.Path = filepath.Clean(opts.Output + opts.Unpack) // one of them is empty
+	if err := opts.refuseSource(src.loc, result.Path); err != nil {
+		return nil, err
+	}
+	var links *carton.Links
+	if opts.Thin {
+		if links, err = thinLinks(ctx, src, opts.LinkBase); err != nil {
+			return nil, err
+		}
+	}
 	if !opts.Force {
-		result.AlreadyHere, err = alreadyHere(ctx, result.Path, result.ModelHash, opts)
+		result.AlreadyHere, err = alreadyHere(ctx, src.Source, result.Path, links, opts)
 		if err != nil || result.AlreadyHere {
 			return result, err
 		}
 	}
 	if opts.Unpack != "" {
-		err = carton.Extract(ctx, opts.Unpack, src.Source, carton.ExtractOptions{
-			Replace: opts.Force, Include: opts.Include, Exclude: opts.Exclude, Folder: opts.Folder,
-			Concurrency: opts.Concurrency, Progress: opts.Progress,
-			Resumed: func(n int64) { result.BytesResumed = n },
-		})
+		extract := opts.extract()
+		extract.Resumed = func(n int64) { result.BytesResumed = n }
+		err = carton.Extract(ctx, opts.Unpack, src.Source, extract)
 	} else {
-		err = writeCarton(ctx, src, opts, result)
+		err = writeCarton(ctx, src, opts, links, result)
 	}
-	switch {
-	case errors.Is(err, carton.ErrExist):
-		err = hint.With(err, "--force replaces it")
-	case errors.Is(err, carton.ErrLink):
+	if errors.Is(err, carton.ErrLink) {
 		err = whyNoLink(ctx, src, err)
 	}
 	result.BytesDownloaded = c.received.Load()
@@ -154,20 +160,23 @@ func whyNoLink(ctx context.Context, src *opened, err error) error {
 	return err
 }
 
-// writeCarton writes the file that opts ask for.
-func writeCarton(ctx context.Context, src *opened, opts PullOptions, result *PullResult) error {
+// refuseSource refuses an output inside of what is pulled. A folder may be
+// unpacked to its own name: it is read until the new one takes its place.
+func (o PullOptions) refuseSource(from Location, out string) error {
+	if from.Kind == KindPath && o.Unpack != "" && sameFolder(from.Path, out) {
+		return nil
+	}
+	return refuseInside(from, out)
+}
+
+// writeCarton writes the file that opts ask for, with links if it is a thin one.
+func writeCarton(ctx context.Context, src *opened, opts PullOptions, links *carton.Links, result *PullResult) error {
 	o := carton.AssembleOptions{
-		Replace: opts.Force, Concurrency: opts.Concurrency, Progress: opts.Progress,
+		Replace: opts.Force, Thin: links, Concurrency: opts.Concurrency, Progress: opts.Progress,
 		Resumed: func(n int64) { result.BytesResumed = n },
 	}
-	if opts.Thin {
-		var err error
-		if o.Thin, err = thinLinks(ctx, src, opts.LinkBase); err != nil {
-			return err
-		}
-		if opts.LinkBase == "" {
-			result.LinksNeedToken = !anybodyCanRead(ctx, src, o.Thin)
-		}
+	if opts.Thin && opts.LinkBase == "" {
+		result.LinksNeedToken = !anybodyCanRead(ctx, src, links)
 	}
 	return carton.Assemble(ctx, opts.Output, src.Source, o)
 }

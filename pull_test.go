@@ -1,6 +1,7 @@
 package cartonoci
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -128,22 +129,30 @@ func TestWhatIsThereIsComparedWithWhatIsWanted(t *testing.T) {
 	must(os.WriteFile(in("text"), []byte("text"), 0o644))
 	must(os.Symlink("nowhere", in("dangling")))
 	must(os.Mkdir(in("empty"), 0o755))
+	must(os.Mkdir(in("notes"), 0o755))
+	must(os.WriteFile(filepath.Join(in("notes"), "notes.txt"), []byte("mine"), 0o644))
+	must(carton.Extract(t.Context(), in("noted"), sample(), carton.ExtractOptions{}))
+	must(os.WriteFile(filepath.Join(in("noted"), "model", "notes.txt"), []byte("mine"), 0o644))
 
 	for name, test := range map[string]struct {
 		opts PullOptions
 		want string // in the error; "" for already here
+		hint string // "" for --force
 	}{
-		"the same file":          {PullOptions{Output: in("same.carton")}, ""},
-		"another file":           {PullOptions{Output: in("other.carton")}, "is another model"},
-		"a folder for a file":    {PullOptions{Output: in("same")}, "got a folder"},
-		"no carton":              {PullOptions{Output: in("text")}, "is no such carton"},
-		"a dangling symlink":     {PullOptions{Output: in("dangling")}, "is no such carton"},
-		"the same folder":        {PullOptions{Unpack: in("same")}, ""},
-		"another folder":         {PullOptions{Unpack: in("other")}, "is another model"},
-		"a damaged folder":       {PullOptions{Unpack: in("damaged")}, "is damaged: model/b.bin"},
-		"a file for a folder":    {PullOptions{Unpack: in("same.carton")}, "is no such carton"},
-		"a choice, folder there": {PullOptions{Unpack: in("same"), Include: []string{"*.bin"}}, "no hash to compare"},
-		"a whole one for a thin": {PullOptions{Output: in("same.carton"), Thin: true, LinkBase: "https://h"}, "is not thin"},
+		"the same file":          {PullOptions{Output: in("same.carton")}, "", ""},
+		"another file":           {PullOptions{Output: in("other.carton")}, "is another model", ""},
+		"a folder for a file":    {PullOptions{Output: in("same")}, "is a folder, want a file", "name a file"},
+		"no carton":              {PullOptions{Output: in("text")}, "is no such carton", ""},
+		"a dangling symlink":     {PullOptions{Output: in("dangling")}, "is a symlink, want a file", "name what the symlink points to"},
+		"the same folder":        {PullOptions{Unpack: in("same")}, "", ""},
+		"another folder":         {PullOptions{Unpack: in("other")}, "is another model", ""},
+		"a damaged folder":       {PullOptions{Unpack: in("damaged")}, "is damaged: model/b.bin", ""},
+		"a folder of notes":      {PullOptions{Unpack: in("notes")}, "is no such carton", "move that away"},
+		"a carton and notes":     {PullOptions{Unpack: in("noted")}, "is no such carton", "move that away"},
+		"a file for a folder":    {PullOptions{Unpack: in("same.carton")}, "is a file, want a folder", "give another name"},
+		"a choice, folder there": {PullOptions{Unpack: in("same"), Include: []string{"*.bin"}}, "no hash to compare", ""},
+		"a choice, notes there":  {PullOptions{Unpack: in("notes"), Folder: "model"}, "no hash to compare", "move that away"},
+		"a whole one for a thin": {PullOptions{Output: in("same.carton"), Thin: true, LinkBase: "https://h"}, "is not thin", ""},
 	} {
 		result, err := Pull(t.Context(), "1", options(test.opts))
 		if test.want == "" {
@@ -155,8 +164,20 @@ func TestWhatIsThereIsComparedWithWhatIsWanted(t *testing.T) {
 		if !errors.Is(err, carton.ErrExist) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want ErrExist: … %s", name, err, test.want)
 		}
-		if !slices.Contains(hint.Of(err), "--force replaces it") {
-			t.Errorf("%s: got the hints %q, want the one of --force", name, hint.Of(err))
+		want := cmp.Or(test.hint, "--force replaces it")
+		if !slices.ContainsFunc(hint.Of(err), func(h string) bool { return strings.HasPrefix(h, want) }) {
+			t.Errorf("%s: got the hints %q, want %q", name, hint.Of(err), want)
+		}
+		// A hint is true.
+		if want != "--force replaces it" {
+			before := testTree(t, dir)
+			test.opts.Force = true
+			if _, err := Pull(t.Context(), "1", options(test.opts)); err == nil || slices.Contains(hint.Of(err), "--force replaces it") {
+				t.Errorf("%s: with --force: got %v", name, err)
+			}
+			if after := testTree(t, dir); !slices.Equal(before, after) {
+				t.Errorf("%s: with --force: got %q, want %q", name, after, before)
+			}
 		}
 	}
 

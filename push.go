@@ -118,6 +118,11 @@ func Push(ctx context.Context, source, ref string, opts PushOptions) (*PushResul
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
 	}
+	if to.Kind == KindLayout && !(from.Kind == KindLayout && sameFolder(from.Path, to.Path)) {
+		if err := refuseInside(from, to.Path); err != nil {
+			return nil, fmt.Errorf("push: %w", err)
+		}
+	}
 	c := newClient(opts.Options)
 	if p.site, err = c.site(to, true); err != nil {
 		return nil, fmt.Errorf("push %s: %w", to, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pmf"
 	"github.com/carton-oci/carton-oci/pkg/pack"
@@ -65,9 +66,12 @@ func runPack(c *cli.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(name); err == nil && !c.Bool("force") {
-		err := &carton.Error{Path: name, Kind: carton.ErrExist, Msg: "exists"}
-		return withHint(fmt.Errorf("pack: %w", err), "--force replaces it")
+	if fi, err := os.Lstat(name); err == nil && !c.Bool("force") {
+		err := fmt.Errorf("pack: %w", &carton.Error{Path: name, Kind: carton.ErrExist, Msg: "exists"})
+		if !fi.Mode().IsRegular() {
+			return withHint(err, "name another file: -o FILE.carton")
+		}
+		return withHint(err, "--force replaces it")
 	}
 	src, err := s.pack(c, paths, opts)
 	if err != nil {
@@ -99,13 +103,25 @@ func packOutput(name string, paths []string, opts pack.Options) (string, error) 
 		}
 		name += ".carton"
 	}
-	for _, dir := range append([]string{opts.Misc, opts.TensorData, opts.InfoFile}, paths...) {
-		if dir != "" && (within(name, dir) || sameFile(name, dir)) {
-			err := usagef("pack", "%s would be written over, or into, what is packed: %s", quoted(name), quoted(dir))
-			return "", withHint(err, "name a file elsewhere: -o FILE.carton")
-		}
+	if err := notInside("pack", name, packInputs(paths, opts)); err != nil {
+		return "", withHint(err, "name a file elsewhere: -o FILE.carton")
 	}
 	return name, nil
+}
+
+// packInputs are the files and folders that a pack reads.
+func packInputs(paths []string, opts pack.Options) []string {
+	return append([]string{opts.Misc, opts.TensorData, opts.InfoFile}, paths...)
+}
+
+// notInside refuses an output that is one of the inputs, or lies in one.
+func notInside(verb, output string, inputs []string) error {
+	for _, in := range inputs {
+		if in != "" && (place.Inside(output, in) || sameFile(output, in)) {
+			return usagef(verb, "%s would be written over, or into, what is read: %s", quoted(output), quoted(in))
+		}
+	}
+	return nil
 }
 
 // sameFile reports whether two names are of one file.
@@ -113,22 +129,6 @@ func sameFile(a, b string) bool {
 	one, err1 := os.Stat(a)
 	other, err2 := os.Stat(b)
 	return err1 == nil && err2 == nil && os.SameFile(one, other)
-}
-
-// within reports whether a file that is to be written lies in a folder.
-func within(file, dir string) bool {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return false
-	}
-	parent, err1 := filepath.EvalSymlinks(filepath.Dir(file))
-	dir, err2 := filepath.EvalSymlinks(dir)
-	if errors.Join(err1, err2) != nil {
-		return false // and opening one of them will say why
-	}
-	parent, err1 = filepath.Abs(parent)
-	dir, err2 = filepath.Abs(dir)
-	rel, err3 := filepath.Rel(dir, parent)
-	return errors.Join(err1, err2, err3) == nil && filepath.IsLocal(rel)
 }
 
 // pack opens loose files as a carton, and tells what is odd about it.

@@ -16,8 +16,8 @@ import (
 
 // packLoose packs the SOURCE of a push on the way, where a flag of packFlags
 // says so, or where it is a folder with all of a carton but MANIFEST. It returns
-// nil for any other.
-func (s *session) packLoose(c *cli.Context, source string) (*pack.Carton, error) {
+// nil for any other. An image layout to push to must not lie in what is packed.
+func (s *session) packLoose(c *cli.Context, source string, to cartonoci.Location) (*pack.Carton, error) {
 	loc, err := cartonoci.ParseLocation(source)
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
@@ -38,6 +38,11 @@ func (s *session) packLoose(c *cli.Context, source string) (*pack.Carton, error)
 	opts, err := packOptions(c)
 	if err != nil {
 		return nil, err
+	}
+	if to.Kind == cartonoci.KindLayout {
+		if err := notInside("push", to.Path, packInputs([]string{loc.Path}, opts)); err != nil {
+			return nil, withHint(err, "name a folder elsewhere: oci:DIR:TAG")
+		}
 	}
 	return s.pack(c, []string{loc.Path}, opts)
 }

@@ -53,7 +53,7 @@ func runPush(c *cli.Context, s *session) error {
 	if err := s.logInAs(c, to); err != nil {
 		return err
 	}
-	loose, err := s.packLoose(c, source)
+	loose, err := s.packLoose(c, source, to)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/carton-oci/carton-oci"
 	"github.com/carton-oci/carton-oci/internal/npy"
 	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
@@ -41,6 +42,11 @@ func (s *session) fetchTensor(c *cli.Context) error {
 		return err
 	}
 	defer src.Close()
+	if loc, err := cartonoci.ParseLocation(c.Args().Get(0)); err == nil && loc.Path != "" {
+		if err := notInside("tensors", file, []string{loc.Path}); err != nil {
+			return err
+		}
+	}
 	name := c.Args().Get(1)
 	t, notes, err := inspect.Find(c.Context, src, name, s.inspectOptions(c))
 	if err != nil {

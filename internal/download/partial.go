@@ -48,7 +48,7 @@ func (p *Partial) TakeOver(ctx context.Context, what string, job *Job) error {
 	p.job = job
 	journal, err := OpenJournal(p.out.Journal(), what, job)
 	if err != nil {
-		return hint.With(err, "if it can't be read again and again, remove %s to begin anew", p.out.Partial()+".journal")
+		return hint.With(err, "if it can't be read again and again, remove %s to begin anew", p.out.Partial())
 	}
 	p.journal = journal
 	switch journal.other {

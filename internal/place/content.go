@@ -11,35 +11,28 @@ import (
 // nothing reaches outside of it, whatever they hold. Everything that is made
 // must not be there yet. Errors name the final path.
 
-// Mkdir makes a folder with the mode 0755, whatever the umask. In a Stale folder
-// it may be there.
+// Mkdir makes a folder with the mode 0777 but for the umask. In a Stale folder it
+// may be there.
 func (d *Folder) Mkdir(path string) error {
-	err := d.root.Mkdir(filepath.FromSlash(path), 0o755)
+	err := d.root.Mkdir(filepath.FromSlash(path), 0o777)
 	if d.stale && errors.Is(err, fs.ErrExist) {
 		if fi, serr := d.root.Lstat(filepath.FromSlash(path)); serr == nil && fi.IsDir() {
 			err = nil
 		}
 	}
-	if err == nil {
-		err = chmodFolder(d.root, path)
-	}
 	return d.Explain("create", path, err)
 }
 
-// Create makes a file with the mode 0644, whatever the umask, and opens it for
+// Create makes a file with the mode 0666 but for the umask, and opens it for
 // reading and writing. In a Stale folder it may be there, with what [Folder.Prune]
 // has left in it. Errors of the file are for [Folder.Explain].
 func (d *Folder) Create(path string) (*os.File, error) {
 	name := filepath.FromSlash(path)
-	f, err := d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if d.stale && errors.Is(err, fs.ErrExist) {
 		f, err = d.reopen(name, err)
 	}
 	if err != nil {
-		return nil, d.Explain("create", path, err)
-	}
-	if err := chmod(f, 0o644); err != nil {
-		f.Close()
 		return nil, d.Explain("create", path, err)
 	}
 	return f, nil
@@ -47,14 +40,14 @@ func (d *Folder) Create(path string) (*os.File, error) {
 
 // reopen opens a file of an earlier process, err where it is none to be used.
 func (d *Folder) reopen(name string, err error) (*os.File, error) {
-	if fi, lerr := d.root.Lstat(name); lerr != nil || !usable(fi) {
+	if fi, lerr := d.root.Lstat(name); lerr != nil || !usable(fi, d.umask) {
 		return nil, err
 	}
 	f, oerr := d.root.OpenFile(name, os.O_RDWR, 0)
 	if oerr != nil {
 		return nil, oerr
 	}
-	if fi, serr := f.Stat(); serr != nil || !usable(fi) {
+	if fi, serr := f.Stat(); serr != nil || !usable(fi, d.umask) {
 		f.Close()
 		return nil, err
 	}
@@ -62,7 +55,9 @@ func (d *Folder) reopen(name string, err error) (*os.File, error) {
 }
 
 // usable reports whether a file's content can be taken over.
-func usable(fi fs.FileInfo) bool { return fi.Mode().IsRegular() && ownedByCaller(fi) && alone(fi) }
+func usable(fi fs.FileInfo, mask os.FileMode) bool {
+	return fi.Mode().IsRegular() && ownedByCaller(fi) && alone(fi, mask)
+}
 
 // Prune removes what an earlier process left, but for the files that keep says
 // yes to, if they are plain, have one name, and belong to the caller alone.
@@ -73,12 +68,7 @@ func (d *Folder) Prune(keep func(path string) bool) error {
 
 // prune returns whether a folder is empty now.
 func (d *Folder) prune(dir string, keep func(path string) bool) (empty bool, err error) {
-	f, err := d.root.Open(dir)
-	if err != nil {
-		return false, err
-	}
-	names, err := f.Readdirnames(-1)
-	f.Close()
+	names, err := readNames(d.root, dir)
 	if err != nil {
 		return false, err
 	}
@@ -89,7 +79,7 @@ func (d *Folder) prune(dir string, keep func(path string) bool) (empty bool, err
 		if err != nil {
 			return false, err
 		}
-		if fi.IsDir() && ownedByCaller(fi) && fi.Mode().Perm()&0o022 == 0 {
+		if fi.IsDir() && ownedByCaller(fi) && fi.Mode().Perm()&0o022&d.umask == 0 {
 			if gone, err := d.prune(name, keep); err != nil || !gone {
 				empty = false
 				if err != nil {
@@ -97,7 +87,7 @@ func (d *Folder) prune(dir string, keep func(path string) bool) (empty bool, err
 				}
 				continue
 			}
-		} else if usable(fi) && keep(filepath.ToSlash(name)) {
+		} else if usable(fi, d.umask) && keep(filepath.ToSlash(name)) {
 			empty = false
 			continue
 		}

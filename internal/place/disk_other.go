@@ -11,4 +11,4 @@ func syncFolder(*os.File) error { return nil }
 func chmod(*os.File, os.FileMode) error { return nil }
 
 // chmodFolder does nothing: folders have no such modes.
-func chmodFolder(*os.Root, string) error { return nil }
+func chmodFolder(*os.Root, string, os.FileMode) error { return nil }

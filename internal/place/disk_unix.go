@@ -30,12 +30,12 @@ func chmod(f *os.File, mode os.FileMode) error {
 	return err
 }
 
-// chmodFolder gives a folder the mode 0755, whatever the umask.
-func chmodFolder(root *os.Root, path string) error {
+// chmodFolder sets the mode of a folder.
+func chmodFolder(root *os.Root, path string, mode os.FileMode) error {
 	d, err := root.Open(path)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	return chmod(d, 0o755)
+	return chmod(d, mode)
 }

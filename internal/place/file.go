@@ -14,8 +14,8 @@ import (
 // many goroutines at once; everything else from one.
 type File struct {
 	out     *output
-	f       held     // its File is nil when it is done with
-	journal *os.File // nil without Options.Resume
+	f       held // its File is nil when it is done with
+	journal *os.File
 	writing sync.Mutex
 	lost    bool // a sync has failed
 }
@@ -89,7 +89,12 @@ func (f *File) Partial() string { return f.out.beside(f.out.partial()) }
 
 // Journal returns the file beside it that says what the content is; nil without
 // Options.Resume. It is empty unless the file is Stale, and is removed with it.
-func (f *File) Journal() *os.File { return f.journal }
+func (f *File) Journal() *os.File {
+	if !f.out.resume {
+		return nil // it says whose the file is, and nothing of its content
+	}
+	return f.journal
+}
 
 // WriteAt writes at an offset, as io.WriterAt says. Its error names the final
 // name.
@@ -129,28 +134,40 @@ func (f *File) Clear() error { return f.Truncate(0) }
 // Unsynced reports whether Commit could not bring the content to the disk.
 func (f *File) Unsynced() bool { return f.lost }
 
-// Commit gives the file its final name once its content is on the disk. When it
+// Commit gives the file its final name, and the mode 0666 but for the umask, once
+// its content is on the disk. When it
 // returns an error Keep or Discard is still to be called. A failed sync is not tried
 // again: the system may have dropped what it could not write. Where only the
 // sync of the folder failed, the complete file is in its place, but the name
 // may not survive a crash.
 func (f *File) Commit() error {
 	o := f.out
-	if err := chmod(f.f.File, 0o644); err != nil {
+	if err := chmod(f.f.File, 0o666&^umask()); err != nil {
 		return Explain("write", o.name, err)
 	}
 	if err := f.f.Sync(); err != nil {
 		f.lost = true
 		return Explain("write", o.name, err)
 	}
+	made, err := f.f.Stat()
+	if err != nil {
+		return Explain("write", o.name, err)
+	}
+	if err := o.sameFile(o.partial(), made); err != nil {
+		return err
+	}
 	if err := o.rename(); err != nil {
+		return err
+	}
+	if err := o.sameFile(o.base, made); err != nil {
+		o.parent.Rename(o.base, o.partial()) // what took the partial's name is none of ours
 		return err
 	}
 	// At once: a process that is killed in the sync would leave it for good.
 	o.removeJournal(f.journal)
 	// The lock goes last, when no other process can find NAME.partial. All
 	// content is synced: closing has nothing more to tell.
-	err := o.syncParent()
+	err = o.syncParent()
 	f.close()
 	return err
 }
@@ -162,7 +179,7 @@ func (f *File) Keep() (bool, error) {
 	if f.f.File == nil {
 		return false, nil
 	}
-	if !f.f.locked || f.journal == nil {
+	if !f.f.locked || !f.out.resume {
 		return false, f.Discard()
 	}
 	chmod(f.f.File, 0o600) //nolint:errcheck // Commit may have changed it, and failed then
@@ -176,7 +193,10 @@ func (f *File) Discard() error {
 	if f.f.File == nil {
 		return nil
 	}
-	err := f.out.parent.Remove(f.out.partial())
+	var err error
+	if open, serr := f.f.Stat(); serr != nil || f.out.sameFile(f.out.partial(), open) == nil {
+		err = f.out.parent.Remove(f.out.partial())
+	}
 	f.out.removeJournal(f.journal)
 	f.close()
 	if errors.Is(err, fs.ErrNotExist) {

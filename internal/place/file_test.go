@@ -32,7 +32,7 @@ func TestFileAppearsWholeAndAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantTree(t, dir, "m.carton.partial=abcdef")
+	wantTree(t, dir, "m.carton.partial.journal=", "m.carton.partial=abcdef")
 	if err := f.Commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestSecondWriterIsTurnedAway(t *testing.T) {
 			t.Errorf("replace %v: got %v, want ErrBusy", replace, err)
 		}
 	}
-	wantTree(t, dir, "m.partial=of the other process, and longer than anything else")
+	wantTree(t, dir, "m.partial.journal=", "m.partial=of the other process, and longer than anything else")
 	other.end(t)
 	wantTree(t, dir)
 	if err := put(name, "new", place.Options{}); err != nil {
@@ -163,7 +163,7 @@ func TestPartialOfADeadProcessIsTakenOver(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "m")
 	holdElsewhere(t, "file", name).kill(t)
-	wantTree(t, dir, "m.partial=of the other process, and longer than anything else")
+	wantTree(t, dir, "m.partial.journal=", "m.partial=of the other process, and longer than anything else")
 	if err := put(name, "new", place.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -183,13 +183,52 @@ func TestPartialThatIsATrapIsNotUsed(t *testing.T) {
 
 	// A process that was killed between giving a file its final name and removing
 	// the other one leaves this.
-	if err := os.Link(filepath.Join(dir, "victim"), filepath.Join(dir, "b.partial")); err != nil {
+	write(t, filepath.Join(dir, "b"), "old")
+	if err := os.Link(filepath.Join(dir, "b"), filepath.Join(dir, "b.partial")); err != nil {
 		t.Fatal(err)
 	}
-	if err := put(filepath.Join(dir, "b"), "new", place.Options{}); err != nil {
-		t.Errorf("a second name of another file: %v", err)
+	if err := put(filepath.Join(dir, "b"), "new", place.Options{Replace: true}); err != nil {
+		t.Errorf("a second name of the output: %v", err)
 	}
-	wantTree(t, dir, "a.partial -> victim", "b=new", "victim=victim")
+	// And this nobody but its owner.
+	if err := os.Link(filepath.Join(dir, "victim"), filepath.Join(dir, "c.partial")); err != nil {
+		t.Fatal(err)
+	}
+	if err := put(filepath.Join(dir, "c"), "new", place.Options{}); err == nil || !strings.Contains(err.Error(), "c.partial was not made by carton-oci") {
+		t.Errorf("a second name of another file: got %v", err)
+	}
+	wantTree(t, dir, "a.partial -> victim", "b=new", "c.partial=victim", "victim=victim")
+}
+
+// Whoever may write to the folder can give NAME.partial to another file, before
+// the rename.
+func TestPartialThatIsSwappedIsNoOutput(t *testing.T) {
+	for _, replace := range []bool{false, true} {
+		dir := t.TempDir()
+		name := filepath.Join(dir, "m")
+		if replace {
+			write(t, name, "old")
+		}
+		f, err := place.Create(name, place.Options{Replace: replace, Resume: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(name+".partial", filepath.Join(dir, "elsewhere")); err != nil {
+			t.Fatal(err)
+		}
+		write(t, name+".partial", "evil")
+		if err := f.Commit(); err == nil || !strings.Contains(err.Error(), "m.partial was swapped for something else") || len(hint.Of(err)) == 0 {
+			t.Errorf("got %v, want a refusal with a hint", err)
+		}
+		if err := f.Discard(); err != nil {
+			t.Error(err)
+		}
+		want := []string{"elsewhere=", "m.partial=evil"}
+		if replace {
+			want = append(want, "m=old")
+		}
+		wantTree(t, dir, want...)
+	}
 }
 
 func TestParentThatIsSwappedLeadsNowhere(t *testing.T) {

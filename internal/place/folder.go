@@ -2,6 +2,7 @@ package place
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,17 +13,22 @@ import (
 // Folder is a folder on its way to its place.
 type Folder struct {
 	out     *output
-	lock    held     // NAME.partial.lock; its File is nil when the folder is done with
-	root    *os.Root // NAME.partial
-	journal *os.File // nil without Options.Resume
+	lock    held            // NAME.partial.lock; its File is nil when the folder is done with
+	root    *os.Root        // NAME.partial
+	journal *os.File        // nil without Options.Resume
+	made    map[string]bool // identities of folders that are this package's
+	known   func(path string, folder bool) bool
+	umask   os.FileMode
 	stale   bool
 	lost    bool // a sync has failed
+	// replaced: the folder has its name, and there was another one before.
+	replaced bool
 }
 
 // CreateFolder begins the folder name. An empty folder may be there already,
-// and is replaced; one that is not empty only with Options.Replace, and never
-// one that holds the current folder or the user's home. The errors are those of
-// [Create].
+// and is replaced; one that is not empty only with Options.Replace and after
+// [Folder.MayReplace], and never one that holds the current folder or the user's
+// home. The errors are those of [Create].
 func CreateFolder(name string, opts Options) (*Folder, error) {
 	o, err := newOutput(name, opts)
 	if err != nil {
@@ -42,8 +48,11 @@ func (o *output) createFolder() (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Folder{out: o, lock: lock}
-	if err = o.recover(); err == nil {
+	d := &Folder{out: o, lock: lock, umask: umask()}
+	if err = d.readRecord(); err == nil {
+		err = d.recover()
+	}
+	if err == nil {
 		err = o.checkFolder()
 	}
 	if err == nil {
@@ -66,17 +75,23 @@ func (o *output) createFolder() (*Folder, error) {
 }
 
 // recover ends what a process was killed over in the middle of [Folder.replace].
-// The caller holds the lock.
-func (o *output) recover() error {
+// A NAME.partial.old that this package has not put there is left alone. The
+// caller holds the lock.
+func (d *Folder) recover() error {
+	o := d.out
 	aside := o.partial() + asideSuffix
-	if _, err := o.parent.Lstat(aside); err != nil {
+	fi, err := o.parent.Lstat(aside)
+	if err != nil || !d.isOurs(fi) {
 		return nil //nolint:nilerr // nothing to end
 	}
-	_, err := o.parent.Lstat(o.base)
+	_, err = o.parent.Lstat(o.base)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Explain("restore", o.name, o.parent.Rename(aside, o.base))
+		if err = o.parent.Rename(aside, o.base); err == nil {
+			d.forget(fi)
+		}
+		return Explain("restore", o.name, err)
 	}
-	return Explain("remove", o.beside(aside), o.parent.RemoveAll(aside))
+	return Explain("remove", o.beside(aside), d.removeOurs(aside))
 }
 
 // checkFolder judges what has the final name.
@@ -85,15 +100,8 @@ func (o *output) checkFolder() error {
 	if fi == nil || err != nil {
 		return err
 	}
-	if !o.replace {
-		d, err := o.parent.Open(o.base)
-		if err != nil {
-			return Explain("create", o.name, err)
-		}
-		defer d.Close()
-		if names, _ := d.Readdirnames(1); len(names) > 0 {
-			return o.exists()
-		}
+	if !o.replace && !o.isEmpty(o.base) {
+		return o.folderExists()
 	}
 	for _, in := range inUse() {
 		if os.SameFile(fi, in.info) {
@@ -104,8 +112,14 @@ func (o *output) checkFolder() error {
 	return nil
 }
 
-// makePartial makes NAME.partial anew, or takes it over. What a dead process left
-// there is removed otherwise; symlinks in it are removed, not followed.
+// folderExists is the error for a folder that is there already, and not empty.
+func (o *output) folderExists() error {
+	return hint.With(fmt.Errorf("%s: %w", o.name, ErrExist), "give a folder that is empty or not there yet")
+}
+
+// makePartial makes NAME.partial anew, or takes it over if it is ours. What a
+// dead process left there is removed otherwise; symlinks in it are removed, not
+// followed.
 func (d *Folder) makePartial() error {
 	o := d.out
 	fi, err := o.parent.Lstat(o.partial())
@@ -117,12 +131,17 @@ func (d *Folder) makePartial() error {
 		return o.inTheWay(o.partial(), "is "+kind(fi.Mode()))
 	case !ownedByCaller(fi):
 		return o.inTheWay(o.partial(), "belongs to another user")
-	case o.resume && fi.Mode().Perm()&0o022 == 0:
+	case !d.isOurs(fi) && o.isEmpty(o.partial()): // perhaps of a process that was killed right behind Mkdir
+		err = o.parent.Remove(o.partial())
+	case !d.isOurs(fi):
+		return o.inTheWay(o.partial(), "was not made by carton-oci")
+	case o.resume && fi.Mode().Perm()&0o022&d.umask == 0:
 		d.stale = true
 	default:
-		if err := o.parent.RemoveAll(o.partial()); err != nil {
-			return Explain("remove", o.beside(o.partial()), err)
-		}
+		err = d.removeOurs(o.partial())
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Explain("remove", o.beside(o.partial()), err)
 	}
 	if !d.stale {
 		if err := o.parent.Mkdir(o.partial(), 0o700); err != nil {
@@ -130,10 +149,20 @@ func (d *Folder) makePartial() error {
 		}
 	}
 	d.root, err = o.parent.OpenRoot(o.partial())
-	if err != nil && !d.stale {
-		o.parent.Remove(o.partial())
+	if err != nil {
+		if !d.stale {
+			o.parent.Remove(o.partial())
+		}
+		return Explain("create", o.name, err)
 	}
-	return Explain("create", o.name, err)
+	fi, err = d.root.Stat(".")
+	switch {
+	case err != nil:
+		return Explain("create", o.name, err)
+	case d.stale && !d.isOurs(fi), !ownedByCaller(fi):
+		return o.swapped(o.partial())
+	}
+	return d.remember(fi)
 }
 
 // Name returns the final name, as it was given to CreateFolder.
@@ -156,28 +185,35 @@ func (d *Folder) Clear() error { return d.Prune(func(string) bool { return false
 // Unsynced reports whether Commit could not bring the content to the disk.
 func (d *Folder) Unsynced() bool { return d.lost }
 
-// Commit gives the folder its final name and the mode 0755 once everything in
-// it is on the disk. When it returns an error Keep or Discard is still to be called.
+// Commit gives the folder its final name, and the mode 0777 but for the umask,
+// once everything in it is on the disk. When it returns an error Keep or Discard
+// is still to be called.
 func (d *Folder) Commit() error {
 	o := d.out
-	if err := chmodFolder(d.root, "."); err != nil {
+	if err := chmodFolder(d.root, ".", 0o777&^d.umask); err != nil {
 		return Explain("write", o.name, err)
 	}
 	if err := syncTree(d.root); err != nil {
 		d.lost = true
 		return Explain("write", o.name, err)
 	}
+	made, err := d.root.Stat(".")
+	if err != nil {
+		return Explain("write", o.name, err)
+	}
 	// Windows renames no folder that is open.
 	d.root.Close()
-	if err := d.replace(); err != nil {
+	err = d.replace(made)
+	if err != nil && !d.replaced {
 		return err
 	}
 	// At once: a process that is killed in the sync would leave it for good.
 	o.removeJournal(d.journal)
-	err := o.syncParent()
-	// After a swap the old folder has the partial name.
-	if rest := o.parent.RemoveAll(o.partial()); err == nil {
-		err = Explain("remove", o.beside(o.partial()), rest)
+	if synced := o.syncParent(); err == nil {
+		err = synced
+	}
+	if named := o.sameFile(o.base, made); err == nil {
+		err = named
 	}
 	d.unlock()
 	o.parent.Close()
@@ -201,63 +237,6 @@ func (d *Folder) Keep() (bool, error) {
 	return true, nil
 }
 
-// replace moves NAME.partial to NAME, in one step where the system can, else so
-// that one of NAME and NAME.partial.old is there at any time, which the next
-// process restores if this one is killed.
-func (d *Folder) replace() error {
-	o := d.out
-	fi, err := o.check("a folder", fs.FileMode.IsDir)
-	if err != nil {
-		return err
-	}
-	if fi == nil || !o.replace {
-		return o.renameFolder()
-	}
-	err = swap(o.parent, o.partial(), o.base)
-	if !errors.Is(err, errors.ErrUnsupported) {
-		return Explain("replace", o.name, err)
-	}
-	return o.replaceInSteps()
-}
-
-func (o *output) replaceInSteps() error {
-	aside := o.partial() + asideSuffix
-	if err := o.parent.Rename(o.base, aside); err != nil {
-		return Explain("replace", o.name, err)
-	}
-	if err := o.parent.Rename(o.partial(), o.base); err != nil {
-		if back := o.parent.Rename(aside, o.base); back != nil {
-			err = errors.Join(err, back)
-		}
-		return Explain("replace", o.name, err)
-	}
-	return Explain("remove", o.beside(aside), o.parent.RemoveAll(aside))
-}
-
-// renameFolder moves NAME.partial to NAME, where there must be nothing or an
-// empty folder: that much every system sees to.
-func (o *output) renameFolder() error {
-	err := o.parent.Rename(o.partial(), o.base)
-	if err == nil {
-		return nil
-	}
-	fi, statErr := o.parent.Lstat(o.base)
-	if statErr != nil {
-		return Explain("create", o.name, err)
-	}
-	if !fi.IsDir() {
-		return o.exists()
-	}
-	// Windows renames to no name that is taken, even by an empty folder. Remove
-	// takes no folder that holds anything.
-	if err := o.parent.Remove(o.base); errors.Is(err, fs.ErrExist) {
-		return o.exists()
-	} else if err != nil {
-		return Explain("create", o.name, err)
-	}
-	return Explain("create", o.name, o.parent.Rename(o.partial(), o.base))
-}
-
 // Discard removes what was written. After Commit has succeeded it does nothing,
 // so it can be deferred.
 func (d *Folder) Discard() error {
@@ -265,22 +244,11 @@ func (d *Folder) Discard() error {
 		return nil
 	}
 	d.root.Close()
-	err := d.out.parent.RemoveAll(d.out.partial())
+	err := d.removeOurs(d.out.partial())
 	d.out.removeJournal(d.journal)
 	d.unlock()
 	defer d.out.parent.Close()
 	return Explain("remove", d.out.beside(d.out.partial()), err)
-}
-
-// unlock removes the lock's file before it lets go of the lock, so that nobody
-// locks a file that is about to lose its name.
-func (d *Folder) unlock() {
-	d.out.parent.Remove(d.out.partial() + lockSuffix)
-	d.lock.Close()
-	d.lock.File = nil
-	if d.journal != nil {
-		d.journal.Close()
-	}
 }
 
 type usedFolder struct {

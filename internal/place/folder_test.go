@@ -20,6 +20,9 @@ func putFolder(name, content string, opts place.Options) error {
 		return err
 	}
 	defer d.Discard()
+	if err := d.MayReplace(all); err != nil {
+		return err
+	}
 	if err := fill(d, "f", content); err != nil {
 		return err
 	}
@@ -36,7 +39,7 @@ func TestFolderAppearsWholeAndAlone(t *testing.T) {
 	if err := fill(d, "f", "x"); err != nil {
 		t.Fatal(err)
 	}
-	wantTree(t, dir, "m.partial.lock=", "m.partial/", "m.partial/f=x")
+	wantTree(t, filepath.Join(dir, "m.partial"), "f=x")
 	if err := d.Commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +168,7 @@ func TestSecondWriterOfAFolderIsTurnedAway(t *testing.T) {
 	if err := putFolder(name, "new", place.Options{}); !errors.Is(err, place.ErrBusy) {
 		t.Errorf("got %v, want ErrBusy", err)
 	}
-	wantTree(t, dir, "m.partial.lock=", "m.partial/", "m.partial/other=other")
+	wantTree(t, filepath.Join(dir, "m.partial"), "other=other")
 	other.end(t)
 	wantTree(t, dir)
 }
@@ -175,7 +178,7 @@ func TestPartialFolderOfADeadProcessIsRemoved(t *testing.T) {
 	write(t, filepath.Join(outside, "victim"), "victim")
 	name := filepath.Join(dir, "m")
 	holdElsewhere(t, "folder", name).kill(t)
-	wantTree(t, dir, "m.partial.lock=", "m.partial/", "m.partial/other=other")
+	wantTree(t, filepath.Join(dir, "m.partial"), "other=other")
 	if err := os.Symlink(outside, filepath.Join(dir, "m.partial", "link")); err != nil {
 		t.Fatal(err)
 	}
@@ -199,22 +202,114 @@ func TestPartialFolderThatIsATrapIsNotUsed(t *testing.T) {
 	wantTree(t, dir, "m.partial -> "+outside)
 }
 
-// A process that can't swap two folders in one step may be killed in between.
-func TestOldFolderIsRestored(t *testing.T) {
+// Folders of the names that are needed on the way are somebody's, unless the
+// lock's file says otherwise.
+func TestFoldersOfOtherPeopleBesideAnOutput(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "m")
-	write(t, filepath.Join(dir, "m.partial.old", "f"), "old")
-	write(t, filepath.Join(dir, "m.partial", "f"), "new")
-	if err := putFolder(name, "newer", place.Options{}); !errors.Is(err, place.ErrExist) {
-		t.Errorf("got %v, want ErrExist for the restored folder", err)
+	write(t, filepath.Join(dir, "m.partial.old", "f"), "mine")
+	if err := putFolder(name, "new", place.Options{}); err != nil {
+		t.Error(err)
 	}
-	wantTree(t, dir, "m.partial/", "m.partial/f=new", "m/", "m/f=old")
-
-	write(t, filepath.Join(dir, "m.partial.old", "f"), "older")
 	if err := putFolder(name, "newer", place.Options{Replace: true}); err != nil {
 		t.Error(err)
 	}
-	wantTree(t, dir, "m/", "m/f=newer")
+	place.Tidy(name)
+	wantTree(t, dir, "m.partial.old/", "m.partial.old/f=mine", "m/", "m/f=newer")
+
+	write(t, filepath.Join(dir, "m.partial", "f"), "mine")
+	for _, resume := range []bool{false, true} {
+		err := putFolder(name, "newest", place.Options{Replace: true, Resume: resume})
+		if err == nil || !strings.Contains(err.Error(), "m.partial was not made by carton-oci") || len(hint.Of(err)) == 0 {
+			t.Errorf("got %v, want a refusal with a hint", err)
+		}
+	}
+	place.Tidy(name)
+	wantTree(t, dir, "m.partial.old/", "m.partial.old/f=mine", "m.partial/", "m.partial/f=mine", "m/", "m/f=newer")
+}
+
+// onlyF knows the file f and the folder sub.
+func onlyF(fs.FS) func(string, bool) bool {
+	return func(path string, folder bool) bool { return path == "f" && !folder || path == "sub" && folder }
+}
+
+func TestFolderWithStrangersIsNotReplaced(t *testing.T) {
+	for _, stranger := range []string{"notes", "sub/notes", "other/f", "empty/", "f/x", "new\nline"} {
+		dir := t.TempDir()
+		name := filepath.Join(dir, "m")
+		path := filepath.Join(name, filepath.FromSlash(stranger))
+		if strings.HasSuffix(stranger, "/") {
+			if err := os.MkdirAll(path, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			write(t, path, "mine")
+		}
+		before := tree(t, dir)
+		d, err := place.CreateFolder(name, place.Options{Replace: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Commit(); !errors.Is(err, place.ErrExist) {
+			t.Errorf("%q, nobody asked: got %v, want ErrExist", stranger, err)
+		}
+		err = d.MayReplace(onlyF)
+		if !errors.Is(err, place.ErrExist) || len(hint.Of(err)) == 0 || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: got %v, want ErrExist with a hint, in one line", stranger, err)
+		}
+		if again := place.CheckReplace(name, onlyF); fmt.Sprint(again) != fmt.Sprint(err) {
+			t.Errorf("%q: CheckReplace says %v", stranger, again)
+		}
+		if err := d.Discard(); err != nil {
+			t.Error(err)
+		}
+		wantTree(t, dir, before...)
+	}
+}
+
+// What comes into the old folder while the new one is made keeps it.
+func TestStrangerThatComesMeanwhileStays(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "m")
+	write(t, filepath.Join(name, "f"), "old")
+	d, err := place.CreateFolder(name, place.Options{Replace: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.MayReplace(onlyF), fill(d, "f", "new")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(name, "notes"), "mine")
+	if err := d.Commit(); !errors.Is(err, place.ErrExist) || !strings.Contains(err.Error(), "notes") {
+		t.Errorf("got %v, want ErrExist that names the file", err)
+	}
+	if err := d.Discard(); err != nil {
+		t.Error(err)
+	}
+	wantTree(t, dir, "m/", "m/f=old", "m/notes=mine")
+}
+
+func TestPartialFolderThatIsSwappedIsNoOutput(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "m")
+	d, err := place.CreateFolder(name, place.Options{Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fill(d, "f", "x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(name+".partial", filepath.Join(dir, "elsewhere")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(name+".partial", "f"), "evil")
+	if err := d.Commit(); err == nil || !strings.Contains(err.Error(), "m.partial was swapped for something else") {
+		t.Errorf("got %v, want a refusal", err)
+	}
+	if err := d.Discard(); err != nil {
+		t.Error(err)
+	}
+	wantTree(t, dir, "elsewhere/", "elsewhere/f=x", "m.partial/", "m.partial/f=evil")
 }
 
 func TestManyFilesAreSyncedToo(t *testing.T) {
@@ -275,5 +370,5 @@ func TestNothingInAFolderIsMadeTwiceOrReachesOut(t *testing.T) {
 			t.Errorf("%s: got %q, want it to end in %q", c.name, c.err, c.want)
 		}
 	}
-	wantTree(t, dir, "m.partial.lock=", "m.partial/", "m.partial/a/", "m.partial/a/f=x", "m.partial/a/up -> ../..")
+	wantTree(t, filepath.Join(dir, "m.partial"), "a/", "a/f=x", "a/up -> ../..")
 }

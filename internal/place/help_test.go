@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -182,3 +183,6 @@ func fill(d *place.Folder, path, content string) error {
 	_, err = f.WriteString(content)
 	return err
 }
+
+// all is for a folder of which everything may be removed.
+func all(fs.FS) func(string, bool) bool { return func(string, bool) bool { return true } }

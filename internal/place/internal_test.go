@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -27,25 +28,82 @@ func TestLinkNewReplacesNothing(t *testing.T) {
 	}
 }
 
-func TestReplaceInSteps(t *testing.T) {
-	root, dir := newRoot(t)
-	o := &output{name: filepath.Join(dir, "m"), base: "m", parent: root, replace: true}
+// replacing returns a folder that is to take the place of another one, on a
+// system that can't swap them.
+func replacing(t *testing.T) (*Folder, string) {
+	t.Helper()
+	dir := t.TempDir()
 	writeFile(t, dir, "m/f", "old")
+	d, err := CreateFolder(filepath.Join(dir, "m"), Options{Replace: true, Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Discard() })
+	d.out.inSteps = true
+	if err := d.MayReplace(func(fs.FS) func(string, bool) bool { return func(p string, _ bool) bool { return p == "f" } }); err != nil {
+		t.Fatal(err)
+	}
 	writeFile(t, dir, "m.partial/f", "new")
-	if err := o.replaceInSteps(); err != nil {
+	return d, dir
+}
+
+func TestReplaceInSteps(t *testing.T) {
+	d, dir := replacing(t)
+	if err := d.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	wantFile(t, dir, "m/f", "new")
-	entries, _ := os.ReadDir(dir)
-	if len(entries) != 1 {
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 		t.Errorf("left behind: %v", entries)
 	}
+}
 
-	// The second rename fails: the old folder comes back.
-	if err := o.replaceInSteps(); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v, want that there is nothing to rename", err)
+func TestReplaceInStepsWithAFolderInTheWay(t *testing.T) {
+	d, dir := replacing(t)
+	writeFile(t, dir, "m.partial.old/f", "mine")
+	if err := d.Commit(); err == nil || !strings.Contains(err.Error(), "m.partial.old was not made by carton-oci") {
+		t.Errorf("got %v, want a refusal", err)
 	}
-	wantFile(t, dir, "m/f", "new")
+	if err := d.Discard(); err != nil {
+		t.Error(err)
+	}
+	wantFile(t, dir, "m/f", "old")
+	wantFile(t, dir, "m.partial.old/f", "mine")
+	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
+
+func TestReplaceInStepsGivesAFolderBack(t *testing.T) {
+	d, dir := replacing(t)
+	writeFile(t, dir, "m/notes", "mine")
+	if err := d.Commit(); !errors.Is(err, ErrExist) {
+		t.Errorf("got %v, want ErrExist", err)
+	}
+	wantFile(t, dir, "m/notes", "mine")
+	wantFile(t, dir, "m.partial/f", "new")
+}
+
+// A process that is killed in the middle leaves the old folder aside.
+func TestOldFolderIsRestored(t *testing.T) {
+	d, dir := replacing(t)
+	old, err := os.Stat(filepath.Join(dir, "m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.remember(old); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "m"), filepath.Join(dir, "m.partial.old")); err != nil {
+		t.Fatal(err)
+	}
+	d.lock.Close()
+	d.lock.File = nil
+	if _, err := CreateFolder(filepath.Join(dir, "m"), Options{Resume: true}); !errors.Is(err, ErrExist) {
+		t.Errorf("got %v, want ErrExist for the restored folder", err)
+	}
+	wantFile(t, dir, "m/f", "old")
+	wantFile(t, dir, "m.partial/f", "new")
 }
 
 // A process that waits between opening and locking may find that the file has
@@ -55,6 +113,7 @@ func TestLockOfAFileThatLostItsName(t *testing.T) {
 		root, dir := newRoot(t)
 		o := &output{name: filepath.Join(dir, "m"), base: "m", parent: root}
 		writeFile(t, dir, "m.partial", "done")
+		writeFile(t, dir, "m.partial.journal", journalMark)
 		f, err := o.openStale("m.partial")
 		if err != nil {
 			t.Fatal(err)

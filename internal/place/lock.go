@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 )
@@ -95,7 +96,17 @@ func (o *output) claim(h *held, base string) (bool, error) {
 	if !ownedByCaller(open) {
 		return false, o.inTheWay(base, "belongs to another user")
 	}
-	if !h.fresh && !alone(open) {
+	if h.fresh {
+		return true, nil
+	}
+	ours, err := o.isOurs(h.File, base, open)
+	if err != nil {
+		return false, Explain("open", o.beside(base), err)
+	}
+	if !ours {
+		return false, o.inTheWay(base, "was not made by carton-oci")
+	}
+	if !alone(open, umask()) {
 		// Its other name may be an output that a process was killed over between
 		// linking and removing this name: writing to it would change that. And what
 		// somebody else may write to could change when it has been read.
@@ -107,9 +118,27 @@ func (o *output) claim(h *held, base string) (bool, error) {
 	return true, nil
 }
 
+// isOurs reports whether a file that was there before is one that this package has
+// left: an empty one, a lock, and what a journal beside it or its second name says
+// is a partial.
+func (o *output) isOurs(f *os.File, base string, fi fs.FileInfo) (bool, error) {
+	if fi.Size() == 0 {
+		return true, nil
+	}
+	if base != o.partial() {
+		return beginsWith(f, lockMark), nil
+	}
+	if named, err := o.parent.Lstat(o.base); err == nil && os.SameFile(named, fi) {
+		return true, nil
+	}
+	return o.ownJournal()
+}
+
 // alone reports whether nobody else can change a file: it has one name, and only
-// its owner may write to it.
-func alone(fi fs.FileInfo) bool { return links(fi) == 1 && fi.Mode().Perm()&0o022 == 0 }
+// its owner may write to it, and those whom the umask lets.
+func alone(fi fs.FileInfo, mask os.FileMode) bool {
+	return links(fi) == 1 && fi.Mode().Perm()&0o022&mask == 0
+}
 
 func (o *output) busy() error {
 	return hint.With(fmt.Errorf("%s: %w", o.name, ErrBusy), "wait for it, or choose another name")
@@ -119,5 +148,20 @@ func (o *output) busy() error {
 func (o *output) inTheWay(base, what string) error {
 	path := o.beside(base)
 	return hint.With(&explained{fs.PathError{Op: "create", Path: o.name, Err: fmt.Errorf("%s %s", path, what)}},
-		"remove %s if nothing uses it", path)
+		"move or remove %s, or choose another name for the output", path)
+}
+
+// sameFile wants the name base to be of the file or folder that is open.
+func (o *output) sameFile(base string, open fs.FileInfo) error {
+	named, err := o.parent.Lstat(base)
+	if err == nil && os.SameFile(named, open) {
+		return nil
+	}
+	return o.swapped(base)
+}
+
+// swapped is the error for a name that somebody has given to something else.
+func (o *output) swapped(base string) error {
+	err := &explained{fs.PathError{Op: "create", Path: o.name, Err: fmt.Errorf("%s was swapped for something else meanwhile", o.beside(base))}}
+	return hint.With(err, "don't use what is there; others may write to %s: choose a folder that is yours", filepath.Dir(o.name))
 }

@@ -5,6 +5,7 @@ package place
 import (
 	"io/fs"
 	"os"
+	"strconv"
 	"syscall"
 )
 
@@ -24,4 +25,19 @@ func links(fi fs.FileInfo) uint64 {
 		return 1
 	}
 	return uint64(st.Nlink) //nolint:unconvert // its type differs from system to system
+}
+
+// identity names a file or folder for as long as it exists, whatever its name.
+func identity(fi fs.FileInfo) string {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return "folder"
+	}
+	return "inode " + strconv.FormatUint(uint64(st.Ino), 10) //nolint:unconvert // its type differs from system to system
+}
+
+// ownedByRoot reports whether a file belongs to who may change any file anyway.
+func ownedByRoot(fi fs.FileInfo) bool {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	return ok && st.Uid == 0
 }

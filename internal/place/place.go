@@ -8,29 +8,49 @@
 // that exists is not touched without Options.Replace: the rename itself refuses
 // to replace it, whoever made it meanwhile.
 //
+// Nothing is taken over, removed or believed that this package did not make.
+//
+//   - A folder is replaced only where the caller accounts for everything in it
+//     ([Folder.MayReplace]); else the error names the first few strangers. It is
+//     looked at again once it has left its name, and gets that back where
+//     something has come into it; and what is removed of it is what was accounted
+//     for, one by one.
+//   - NAME.partial is a partial of ours where NAME.partial.journal beside it is our
+//     journal, a file that begins as ours do, or where it is empty; a folder, where
+//     NAME.partial.lock says so by its inode. So is NAME.partial.old. All of them
+//     must belong to the caller. What has one of these names and is something else
+//     is an error where the name is needed, and otherwise left alone.
+//   - What is there already counts as an output only if it is as this package would
+//     have left it: see [Foreign].
+//
 // One process at a time. NAME.partial is locked (a folder by
 // NAME.partial.lock beside it); another process that wants the name gets
-// [ErrBusy] at once. A NAME.partial without a lock is what a dead process left
-// behind, and is taken over if it is a plain file with one name that belongs to
-// the caller: what anybody else could still write to is never used.
+// [ErrBusy] at once. A NAME.partial of ours without a lock is what a dead process
+// left behind, and is taken over if it is a plain file with one name that belongs
+// to the caller: what anybody else could still write to is never used.
 //
 // The folder that holds NAME is opened once and everything is done relative to
 // it, so that swapping a component of the path for a symlink leads nowhere
 // else. NAME itself must not be a symlink.
 //
+// In a folder where others may rename files (one that all may write to, without
+// the sticky bit) NAME.partial is looked at before and after it is renamed, and
+// must be the file or folder that was written; else the output is an error. What
+// remains possible there is what others may do to any name in such a folder:
+// give NAME to something else as soon as Commit has returned, or remove it.
+//
 // Nothing is left behind: after Commit or Discard there is no NAME.partial, no
 // journal and no lock. A process that is killed leaves them, and the next one
-// takes over. With Options.Resume it also takes over the content, and
-// NAME.partial.journal beside it says what that is; Keep leaves both on purpose
-// (package download says when). An output that can't be begun, for whatever reason,
-// leaves both as they were.
+// takes over. With Options.Resume it also takes over the content, of which the
+// journal says what it is; Keep leaves all of it on purpose (package download says
+// when). An output that can't be begun, for whatever reason, leaves it as it was.
 // Content is taken over from plain files with one name that belong to the caller
 // and that nobody else may write to; this package believes nothing of it, and
 // what a folder holds besides is for [Folder.Prune] to remove. Without locks
 // nothing is kept: the next process could not tell that it may.
 //
-// While it is partial a file can be read by its owner only; Commit gives it the
-// mode 0644, whatever the umask.
+// While it is partial an output can be read by its owner only; Commit gives it the
+// mode that the umask leaves of 0666, or 0777 for folders.
 package place
 
 import (
@@ -75,6 +95,7 @@ type output struct {
 	parent  *os.Root // the folder that holds it
 	replace bool
 	resume  bool
+	inSteps bool // for tests: the system can't swap two folders
 }
 
 // newOutput opens the folder that is to hold name.

@@ -7,10 +7,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/place"
 )
+
+// half is what a journal may hold.
+const half = "carton-oci partial: what half"
 
 // keep begins an output, writes to it and its journal, and leaves both.
 func keep(t *testing.T, name, content, journal string) {
@@ -54,15 +59,15 @@ func found(t *testing.T, name string) (content, journal string) {
 func TestAKeptFileIsTakenOver(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "m")
-	keep(t, name, "half", "what half")
-	wantTree(t, dir, "m.partial.journal=what half", "m.partial=half")
-	if content, journal := found(t, name); content != "half" || journal != "what half" {
+	keep(t, name, "half", half)
+	wantTree(t, dir, "m.partial.journal="+half, "m.partial=half")
+	if content, journal := found(t, name); content != "half" || journal != half {
 		t.Errorf("got %q and %q", content, journal)
 	}
 	wantTree(t, dir)
 
 	// Committed, it leaves no journal.
-	keep(t, name, "half", "x")
+	keep(t, name, "half", half)
 	f, err := place.Create(name, place.Options{Resume: true})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +87,7 @@ func TestAKeptFileIsTakenOver(t *testing.T) {
 func TestWithoutResumeNothingIsTakenOver(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "m")
-	keep(t, name, "half", "x")
+	keep(t, name, "half", half)
 	f, err := place.Create(name, place.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +95,7 @@ func TestWithoutResumeNothingIsTakenOver(t *testing.T) {
 	if f.Stale() || f.Journal() != nil {
 		t.Error("it is stale, or has a journal")
 	}
-	wantTree(t, dir, "m.partial=")
+	wantTree(t, dir, "m.partial.journal=", "m.partial=")
 	if kept, err := f.Keep(); kept || err != nil {
 		t.Errorf("Keep: got %v, %v, want that it is discarded", kept, err)
 	}
@@ -107,7 +112,7 @@ func TestPartialsThatAreNotTakenOver(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		out := filepath.Join(dir, "m")
-		keep(t, out, "half", "what half")
+		keep(t, out, "half", half)
 		if err := spoil(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -120,39 +125,53 @@ func TestPartialsThatAreNotTakenOver(t *testing.T) {
 	}
 }
 
-// A journal that is a trap is removed, not followed; the content is then nobody's.
-func TestJournalsThatAreNotUsed(t *testing.T) {
+// A partial without a journal of ours beside it is somebody's file of that name,
+// and so is a journal that is none: both stay as they are.
+func TestPartialsWithoutOurJournalAreRefused(t *testing.T) {
 	for name, spoil := range map[string]func(journal, victim string) error{
-		"a symlink":           func(j, victim string) error { return os.Symlink(victim, j) },
-		"a second name":       func(j, victim string) error { return os.Link(victim, j) },
-		"an empty folder":     func(j, _ string) error { return os.Mkdir(j, 0o755) },
-		"writable by anybody": func(j, _ string) error { return errors.Join(os.WriteFile(j, []byte("x"), 0o600), os.Chmod(j, 0o666)) },
-		"gone":                func(string, string) error { return nil },
+		"a symlink":       func(j, victim string) error { return os.Symlink(victim, j) },
+		"a second name":   func(j, victim string) error { return os.Link(victim, j) },
+		"an empty folder": func(j, _ string) error { return os.Mkdir(j, 0o755) },
+		"notes":           func(j, _ string) error { return os.WriteFile(j, []byte("my notes"), 0o600) },
+		"gone":            func(string, string) error { return nil },
 	} {
-		dir := t.TempDir()
-		out, victim := filepath.Join(dir, "m"), filepath.Join(dir, "victim")
-		keep(t, out, "half", "what half")
-		write(t, victim, "victim")
-		journal := out + ".partial.journal"
-		if err := errors.Join(os.Remove(journal), spoil(journal, victim)); err != nil {
-			t.Fatal(err)
+		for _, resume := range []bool{false, true} {
+			dir := t.TempDir()
+			out, victim := filepath.Join(dir, "m"), filepath.Join(dir, "victim")
+			keep(t, out, "half", half)
+			write(t, victim, "victim")
+			journal := out + ".partial.journal"
+			if err := errors.Join(os.Remove(journal), spoil(journal, victim)); err != nil {
+				t.Fatal(err)
+			}
+			before := tree(t, dir)
+			_, err := place.Create(out, place.Options{Resume: resume, Replace: true})
+			if err == nil || !strings.Contains(err.Error(), "m.partial was not made by carton-oci") || len(hint.Of(err)) == 0 {
+				t.Errorf("%s: got %v, want a refusal with a hint", name, err)
+			}
+			wantTree(t, dir, before...)
 		}
-		f, err := place.Create(out, place.Options{Resume: true})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if fi, err := f.Journal().Stat(); err != nil || fi.Size() != 0 {
-			t.Errorf("%s: the journal holds something: %v", name, err)
-		}
-		if _, err := f.Journal().WriteString("new"); err != nil {
-			t.Error(err)
-		}
-		if err := f.Discard(); err != nil {
-			t.Error(err)
-		}
-		wantTree(t, dir, "victim=victim")
 	}
+}
+
+// Nor is a journal written to, or removed, that lies where a new one would.
+func TestJournalThatIsNotOursIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "m.partial.journal"), "my notes")
+	write(t, filepath.Join(dir, "d.partial.journal"), "my notes")
+	write(t, filepath.Join(dir, "e.partial.lock"), "my notes")
+	before := tree(t, dir)
+	for _, err := range []error{
+		put(filepath.Join(dir, "m"), "x", place.Options{Resume: true}),
+		put(filepath.Join(dir, "m"), "x", place.Options{}),
+		putFolder(filepath.Join(dir, "d"), "x", place.Options{Resume: true}),
+		putFolder(filepath.Join(dir, "e"), "x", place.Options{Resume: true}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "was not made by carton-oci") || len(hint.Of(err)) == 0 {
+			t.Errorf("got %v, want a refusal with a hint", err)
+		}
+	}
+	wantTree(t, dir, before...)
 }
 
 func TestAFullFolderInPlaceOfAJournal(t *testing.T) {
@@ -253,7 +272,7 @@ func TestAKilledFolderIsTakenOver(t *testing.T) {
 	if !d.Stale() {
 		t.Error("it is not stale")
 	}
-	wantTree(t, dir, "m.partial.journal=", "m.partial.lock=", "m.partial/", "m.partial/other=other")
+	wantTree(t, filepath.Join(dir, "m.partial"), "other=other")
 	if err := d.Discard(); err != nil {
 		t.Error(err)
 	}

@@ -1,10 +1,5 @@
 package place
 
-import (
-	"errors"
-	"io/fs"
-)
-
 // Tidy removes what dead processes left beside the complete output name: a
 // process that is killed right behind the rename leaves its journal, or its lock.
 // What a process is writing, what belongs to somebody else, and content that
@@ -52,25 +47,17 @@ func (o *output) tidyFile() {
 }
 
 func (o *output) tidyFolder() {
-	lock := o.partial() + lockSuffix
-	h, err := o.acquire(lock)
+	h, err := o.acquire(o.partial() + lockSuffix)
 	if err != nil {
 		return
 	}
-	defer h.Close()
-	defer o.parent.Remove(lock)
-	if o.recover() != nil {
+	d := &Folder{out: o, lock: h}
+	defer d.unlock()
+	if d.readRecord() != nil || d.recover() != nil {
 		return
 	}
-	fi, err := o.parent.Lstat(o.partial())
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil || !fi.IsDir() || !ownedByCaller(fi) || o.journalled():
+	if fi, err := o.parent.Lstat(o.partial()); err == nil && (!d.isOurs(fi) || o.journalled() || d.removeOurs(o.partial()) != nil) {
 		return
-	default:
-		if o.parent.RemoveAll(o.partial()) != nil {
-			return
-		}
 	}
 	o.removeStaleJournal()
 }
@@ -87,11 +74,10 @@ func (o *output) journalled() bool {
 	return err != nil || fi.Size() > 0
 }
 
-// removeStaleJournal removes a journal that nothing belongs to, if it is a plain
-// file of the caller's. The caller holds the lock.
+// removeStaleJournal removes a journal of ours that nothing belongs to. The caller
+// holds the lock.
 func (o *output) removeStaleJournal() {
-	base := o.partial() + journalSuffix
-	if fi, err := o.parent.Lstat(base); err == nil && fi.Mode().IsRegular() && ownedByCaller(fi) {
-		o.parent.Remove(base)
+	if ours, err := o.ownJournal(); ours && err == nil {
+		o.parent.Remove(o.partial() + journalSuffix)
 	}
 }

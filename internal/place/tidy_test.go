@@ -3,8 +3,11 @@
 package place_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/place"
@@ -14,15 +17,15 @@ import (
 // once somebody has found the output complete.
 func TestTidyRemovesWhatADeadProcessLeft(t *testing.T) {
 	for name, left := range map[string][]string{
-		"a file's journal":             {"m.partial.journal=what was there"},
+		"a file's journal":             {"m.partial.journal=" + half},
 		"a file's empty beginning":     {"m.partial=", "m.partial.journal="},
-		"a file without a journal":     {"m.partial=half"},
+		"a file with an empty journal": {"m.partial=half", "m.partial.journal="},
 		"a folder's lock":              {"d.partial.lock="},
-		"a folder's journal and lock":  {"d.partial.lock=", "d.partial.journal=what was there"},
-		"a folder that was replaced":   {"d.partial.lock=", "d.partial/old=x"},
-		"a folder that was set aside":  {"d.partial.lock=", "d.partial.old/old=x"},
+		"a folder's journal and lock":  {"d.partial.lock=", "d.partial.journal=" + half},
+		"a folder that was replaced":   {"d.partial/old=x", "d.partial.lock=RECORD"},
+		"a folder that was set aside":  {"d.partial.old/old=x", "d.partial.lock=RECORD"},
 		"nothing":                      nil,
-		"everything but what was said": {"m.partial.journal=", "d.partial.journal=x", "d.partial.lock="},
+		"everything but what was said": {"m.partial.journal=", "d.partial.journal=" + half, "d.partial.lock="},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := outputs(t, left...)
@@ -37,10 +40,10 @@ func TestTidyRemovesWhatADeadProcessLeft(t *testing.T) {
 // stays as it is.
 func TestTidyLeavesTheRest(t *testing.T) {
 	t.Run("half a download", func(t *testing.T) {
-		dir := outputs(t, "m.partial=half", "m.partial.journal=what half", "d.partial/x=half", "d.partial.journal=what half", "d.partial.lock=")
+		dir := outputs(t, "m.partial=half", "m.partial.journal="+half, "d.partial/x=half", "d.partial.journal="+half, "d.partial.lock=")
 		place.Tidy(filepath.Join(dir, "m"))
 		place.Tidy(filepath.Join(dir, "d"))
-		wantTree(t, dir, "d.partial.journal=what half", "d.partial/", "d.partial/x=half", "d/", "d/x=d", "m.partial.journal=what half", "m.partial=half", "m=m")
+		wantTree(t, dir, "d.partial.journal="+half, "d.partial/", "d.partial/x=half", "d/", "d/x=d", "m.partial.journal="+half, "m.partial=half", "m=m")
 	})
 	t.Run("what a process writes", func(t *testing.T) {
 		dir := outputs(t)
@@ -72,6 +75,14 @@ func TestTidyLeavesTheRest(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("what has such a name", func(t *testing.T) {
+		left := []string{"m.partial=mine", "m.partial.journal=mine", "d.partial/x=mine", "d.partial.old/x=mine", "d.partial.lock=mine"}
+		dir := outputs(t, left...)
+		before := tree(t, dir)
+		place.Tidy(filepath.Join(dir, "m"))
+		place.Tidy(filepath.Join(dir, "d"))
+		wantTree(t, dir, before...)
+	})
 	t.Run("no output", func(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "m.partial.journal"), "x")
@@ -93,10 +104,22 @@ func outputs(t *testing.T, left ...string) string {
 				if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 					t.Fatal(err)
 				}
-				write(t, name, entry[i+1:])
+				write(t, name, strings.ReplaceAll(entry[i+1:], "RECORD", recordOf(t, dir)))
 				break
 			}
 		}
 	}
 	return dir
+}
+
+// recordOf is what the lock's file of d says of the folders that are there.
+func recordOf(t *testing.T, dir string) string {
+	t.Helper()
+	text := "carton-oci lock\n"
+	for _, base := range []string{"d.partial", "d.partial.old"} {
+		if fi, err := os.Stat(filepath.Join(dir, base)); err == nil {
+			text += fmt.Sprintf("inode %d\n", fi.Sys().(*syscall.Stat_t).Ino)
+		}
+	}
+	return text
 }

@@ -15,29 +15,33 @@ import (
 	"github.com/carton-oci/carton-oci/internal/testenv"
 )
 
-func TestModesAreExplicit(t *testing.T) {
-	defer syscall.Umask(syscall.Umask(0o077))
-	dir := t.TempDir()
-	f, err := place.Create(filepath.Join(dir, "f"), place.Options{})
-	if err != nil {
-		t.Fatal(err)
+// New files and folders have the modes that the umask says, as everybody's have.
+func TestTheUmaskHolds(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
+	for _, mask := range []os.FileMode{0o077, 0o022, 0o002, 0, 0o027} {
+		syscall.Umask(int(mask))
+		dir := t.TempDir()
+		f, err := place.Create(filepath.Join(dir, "f"), place.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantMode(t, filepath.Join(dir, "f.partial"), 0o600)
+		if err := f.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		wantMode(t, filepath.Join(dir, "f"), 0o666&^mask)
+		d, err := place.CreateFolder(filepath.Join(dir, "d"), place.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantMode(t, filepath.Join(dir, "d.partial"), os.ModeDir|0o700)
+		if err := errors.Join(d.Mkdir("sub"), fill(d, "sub/f", "x"), d.Commit()); err != nil {
+			t.Fatal(err)
+		}
+		wantMode(t, filepath.Join(dir, "d"), os.ModeDir|0o777&^mask)
+		wantMode(t, filepath.Join(dir, "d", "sub"), os.ModeDir|0o777&^mask)
+		wantMode(t, filepath.Join(dir, "d", "sub", "f"), 0o666&^mask)
 	}
-	wantMode(t, filepath.Join(dir, "f.partial"), 0o600)
-	if err := f.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	wantMode(t, filepath.Join(dir, "f"), 0o644)
-	d, err := place.CreateFolder(filepath.Join(dir, "d"), place.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantMode(t, filepath.Join(dir, "d.partial"), os.ModeDir|0o700)
-	if err := errors.Join(d.Mkdir("sub"), fill(d, "sub/f", "x"), d.Commit()); err != nil {
-		t.Fatal(err)
-	}
-	wantMode(t, filepath.Join(dir, "d"), os.ModeDir|0o755)
-	wantMode(t, filepath.Join(dir, "d", "sub"), os.ModeDir|0o755)
-	wantMode(t, filepath.Join(dir, "d", "sub", "f"), 0o644)
 }
 
 func wantMode(t *testing.T, path string, want os.FileMode) {

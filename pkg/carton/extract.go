@@ -17,9 +17,12 @@ import (
 // ExtractOptions say what is extracted, and how. The zero value extracts
 // everything.
 type ExtractOptions struct {
-	// Replace lets a folder that exists be replaced, once the new one is complete.
-	// What the old one held is removed. A folder that holds the current folder or
-	// the user's home is never replaced.
+	// Replace lets an unpacked carton be replaced, once the new one is complete: a
+	// folder of which the MANIFEST in it lists everything. A choice of members, which
+	// has no MANIFEST, may also take the place of files of the same names. A folder
+	// that holds anything else is ErrExist, and stays as it is: there is no telling
+	// whose that is, and a merge would leave a folder that is no carton. One that holds
+	// the current folder or the user's home is never replaced.
 	Replace bool
 	// Include and Exclude are patterns for member paths. A member is extracted if
 	// one of Include matches, or there are none, and none of Exclude does.
@@ -50,7 +53,8 @@ type ExtractOptions struct {
 // ranges at once. The folder appears under its name by one rename, when all of it
 // is complete and on the disk; until then it is DIR.partial beside it, which stays
 // after an error as with [Assemble]. Of what was left only plain files are used,
-// and only those that the same call would make. Files have the mode 0644, folders 0755, whatever the umask; nothing is written through a
+// and only those that the same call would make. Files have the
+// mode 0666 and folders 0777, but for the umask; nothing is written through a
 // symlink or to a name that exists. A symlink whose target is not extracted
 // becomes a file of the same content. MANIFEST is written if all members are,
 // each at its own path.
@@ -93,11 +97,15 @@ func (x *extraction) fill(ctx context.Context, opts ExtractOptions) error {
 	if err != nil {
 		return err
 	}
+	whole := len(chosen) == len(all) && x.root == ""
+	if err := x.out.MayReplace(replaceable(chosen, whole, x.root)); err != nil {
+		return err
+	}
 	if err := x.src.Sizes(ctx, chosen); err != nil {
 		return err
 	}
 	err = x.write(ctx, chosen)
-	if err == nil && len(chosen) == len(all) && x.root == "" {
+	if err == nil && whole {
 		err = x.manifest()
 	}
 	return err

@@ -202,16 +202,14 @@ func TestExtractBehindAFailure(t *testing.T) {
 		}
 		onlyFile(t, parent, "")
 
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "old"), []byte("old"), 0o644); err != nil {
+		old := cartontest.New(map[string][]byte{"model/old": []byte("old")}, nil)
+		if err := carton.Extract(t.Context(), dir, old, carton.ExtractOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := carton.Extract(t.Context(), dir, src, carton.ExtractOptions{Replace: true}); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)
 		}
-		if diff := cmp.Diff([]string{"m/old"}, filesIn(t, parent)); diff != "" {
+		if diff := cmp.Diff([]string{"m/MANIFEST", "m/carton.toml", "m/model/old"}, filesIn(t, parent)); diff != "" {
 			t.Errorf("%s: the old folder (-want +got):\n%s", name, diff)
 		}
 	}
@@ -255,11 +253,65 @@ func TestExtractReplacesOnlyWhenToldTo(t *testing.T) {
 	if diff := cmp.Diff([]string{"m/MANIFEST", "m/carton.toml", "m/mine", "m/model/a"}, filesIn(t, parent)); diff != "" {
 		t.Error(diff)
 	}
+	err = carton.Extract(t.Context(), dir, src, carton.ExtractOptions{Replace: true})
+	if !errors.Is(err, carton.ErrExist) || !strings.Contains(err.Error(), ": mine") || len(hint.Of(err)) == 0 {
+		t.Errorf("got %v, want ErrExist that names the file, with a hint", err)
+	}
+	if err := os.Remove(filepath.Join(dir, "mine")); err != nil {
+		t.Fatal(err)
+	}
+	src = cartontest.New(map[string][]byte{"model/b": []byte("2")}, nil)
 	if err := carton.Extract(t.Context(), dir, src, carton.ExtractOptions{Replace: true}); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff([]string{"m/MANIFEST", "m/carton.toml", "m/model/a"}, filesIn(t, parent)); diff != "" {
+	if diff := cmp.Diff([]string{"m/MANIFEST", "m/carton.toml", "m/model/b"}, filesIn(t, parent)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// --force over a folder of somebody's files deleted all of them once.
+func TestExtractReplacesOnlyWhatAPullHasPutThere(t *testing.T) {
+	src := cartontest.New(map[string][]byte{"model/a": []byte("1"), "model/sub/b": []byte("2")}, nil)
+	choice := carton.ExtractOptions{Replace: true, Folder: "model"}
+	for name, c := range map[string]struct {
+		files map[string]string // what is there
+		opts  carton.ExtractOptions
+		ok    bool
+	}{
+		"loose files of the carton's names": {map[string]string{"carton.toml": "mine", "model/a": "mine"}, carton.ExtractOptions{}, false},
+		"a MANIFEST of somebody else's":     {map[string]string{"MANIFEST": "Manifest-Version: 1.0\n", "A.class": "mine"}, carton.ExtractOptions{}, false},
+		"a choice, of the same names":       {map[string]string{"a": "old", "sub/b": "old"}, choice, true},
+		"a choice, and a file more":         {map[string]string{"a": "old", "sub/mine": "mine"}, choice, false},
+		"a choice, and a folder more":       {map[string]string{"a": "old", ".git/config": "mine"}, choice, false},
+		"a choice, and a folder for a file": {map[string]string{"a/mine": "mine"}, choice, false},
+		"a choice, and a file for a folder": {map[string]string{"sub": "mine"}, choice, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parent := t.TempDir()
+			dir := filepath.Join(parent, "d")
+			for p, text := range c.files {
+				p = filepath.Join(dir, filepath.FromSlash(p))
+				if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(text), 0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := filesIn(t, parent)
+			c.opts.Replace = true
+			check := carton.CheckReplace(t.Context(), dir, src, c.opts)
+			err := carton.Extract(t.Context(), dir, src, c.opts)
+			if c.ok {
+				if err != nil || check != nil {
+					t.Errorf("got %v and %v, want that it is replaced", check, err)
+				}
+				return
+			}
+			if !errors.Is(err, carton.ErrExist) || !errors.Is(check, carton.ErrExist) || len(hint.Of(err)) == 0 {
+				t.Errorf("got %v and %v, want ErrExist with a hint", check, err)
+			}
+			if diff := cmp.Diff(before, filesIn(t, parent)); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 

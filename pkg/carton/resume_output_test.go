@@ -152,7 +152,8 @@ func TestNothingIsLeftWhereThatIsNoUse(t *testing.T) {
 	}
 }
 
-// What is found beside an output is repaired or replaced, whatever it is.
+// What is found beside an output is repaired or replaced, if a journal says that it
+// is ours; else it is refused, and stays.
 func TestWritersTrustNothing(t *testing.T) {
 	cut := errors.New("the link is broken")
 	partial := func(name, path string) string {
@@ -201,6 +202,17 @@ func TestWritersTrustNothing(t *testing.T) {
 			}
 			var came atomic.Int64
 			var resumed int64
+			if what == "garbage for a journal" || what == "no journal" && base == "m.carton" {
+				before := filesIn(t, dir)
+				err := write(t.Context(), name, someRanges(nil), nil, nil)
+				if err == nil || !strings.Contains(err.Error(), "was not made by carton-oci") || len(hint.Of(err)) == 0 {
+					t.Errorf("%s, %s: got %v, want a refusal with a hint", base, what, err)
+				}
+				if diff := cmp.Diff(before, filesIn(t, dir)); diff != "" {
+					t.Errorf("%s, %s: %s", base, what, diff)
+				}
+				continue
+			}
 			if err := write(t.Context(), name, someRanges(counted(&came)), nil, func(n int64) { resumed = n }); err != nil {
 				t.Fatalf("%s, %s: %v", base, what, err)
 			}

@@ -17,25 +17,28 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
-func TestModesDoNotDependOnUmask(t *testing.T) {
-	defer syscall.Umask(syscall.Umask(0o077))
-	parent := t.TempDir()
-	src := cartontest.New(map[string][]byte{"model/a/b": []byte("x")}, nil)
-	if err := carton.Assemble(t.Context(), filepath.Join(parent, "m.carton"), src, carton.AssembleOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := carton.Extract(t.Context(), filepath.Join(parent, "m"), src, carton.ExtractOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for p, want := range map[string]os.FileMode{
-		"m.carton": 0o644, "m": os.ModeDir | 0o755, "m/model": os.ModeDir | 0o755,
-		"m/model/a": os.ModeDir | 0o755, "m/model/a/b": 0o644, "m/MANIFEST": 0o644,
-	} {
-		fi, err := os.Stat(filepath.Join(parent, p))
-		if err != nil {
-			t.Error(err)
-		} else if fi.Mode() != want {
-			t.Errorf("%s has the mode %v, want %v", p, fi.Mode(), want)
+func TestTheUmaskHolds(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
+	for _, mask := range []os.FileMode{0o077, 0o022, 0o002} {
+		syscall.Umask(int(mask))
+		parent := t.TempDir()
+		src := cartontest.New(map[string][]byte{"model/a/b": []byte("x")}, nil)
+		if err := carton.Assemble(t.Context(), filepath.Join(parent, "m.carton"), src, carton.AssembleOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := carton.Extract(t.Context(), filepath.Join(parent, "m"), src, carton.ExtractOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		file, folder := 0o666&^mask, os.ModeDir|0o777&^mask
+		for p, want := range map[string]os.FileMode{
+			"m.carton": file, "m": folder, "m/model": folder, "m/model/a": folder, "m/model/a/b": file, "m/MANIFEST": file,
+		} {
+			fi, err := os.Stat(filepath.Join(parent, p))
+			if err != nil {
+				t.Error(err)
+			} else if fi.Mode() != want {
+				t.Errorf("umask %04o: %s has the mode %v, want %v", mask, p, fi.Mode(), want)
+			}
 		}
 	}
 }

@@ -117,7 +117,8 @@ func (d *Dir) checkEmpty() error {
 
 // halfMade is what create makes before the file that makes a folder a layout.
 var halfMade = []string{
-	ocispec.ImageBlobsDir, ocispec.ImageIndexFile, ocispec.ImageIndexFile + ".partial", ocispec.ImageLayoutFile + ".partial",
+	ocispec.ImageBlobsDir, ocispec.ImageIndexFile, ocispec.ImageIndexFile + ".partial", ocispec.ImageIndexFile + ".partial.journal",
+	ocispec.ImageLayoutFile + ".partial", ocispec.ImageLayoutFile + ".partial.journal",
 }
 
 // create makes what is missing of an image layout: the first push's part.
@@ -127,7 +128,7 @@ func (d *Dir) create(ctx context.Context) error {
 	if err != nil && !missing {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(d.path, blobFolder), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(d.path, blobFolder), 0o777); err != nil {
 		return place.Explain("create image layout", d.path, err)
 	}
 	if !missing {

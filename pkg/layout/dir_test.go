@@ -483,7 +483,8 @@ func TestDirWaitsForWhoeverPushesTheSameBlob(t *testing.T) {
 func TestDirFinishesAHalfMadeLayout(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "layout")
 	writeTree(t, dir, map[string]string{
-		"blobs/sha256/x": "", "index.json": `{"schemaVersion":2,"manifests":[]}`, "oci-layout.partial": "{", "index.json.partial": "",
+		"blobs/sha256/x": "", "index.json": `{"schemaVersion":2,"manifests":[]}`, "oci-layout.partial": "{",
+		"oci-layout.partial.journal": "", "index.json.partial": "",
 	})
 	if _, err := layout.OpenDir(dir); !errors.Is(err, layout.ErrNotFound) {
 		t.Errorf("got %v, want ErrNotFound", err)
@@ -501,8 +502,9 @@ func TestDirTakesOverWhatADeadProcessLeft(t *testing.T) {
 	b, desc := storetest.Blob(9, 1000)
 	writeTree(t, d.Path(), map[string]string{
 		"index.json.partial": "half of", "blobs/sha256/" + desc.Digest.Encoded() + ".partial": strings.Repeat("x", 5000),
+		"index.json.partial.journal": "", "blobs/sha256/" + desc.Digest.Encoded() + ".partial.journal": "",
 		// It was killed right after the rename.
-		"blobs/sha256/" + a.Layers[0].Digest.Encoded() + ".partial.journal": "of a blob that is there",
+		"blobs/sha256/" + a.Layers[0].Digest.Encoded() + ".partial.journal": "carton-oci partial, version 1\n of a blob that is there",
 	})
 	if err := d.Push(t.Context(), desc, storetest.Opener(b), nil); err != nil {
 		t.Error(err)

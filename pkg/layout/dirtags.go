@@ -161,5 +161,6 @@ func (d *Dir) complete(ctx context.Context, desc ocispec.Descriptor, content []b
 		}
 		place.Tidy(filepath.Join(d.path, blobPath(b.Digest)))
 	}
+	place.Tidy(filepath.Join(d.path, ocispec.ImageLayoutFile))
 	return nil
 }

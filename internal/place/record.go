@@ -1,0 +1,129 @@
+package place
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// NAME.partial.lock says which folders beside it this package has made, or has
+// moved there: their identities, which stay when a folder is renamed. Who finds
+// NAME.partial, or NAME.partial.old, and not its identity in the lock's file, has
+// found something else of that name. The file is opened as NAME.partial is: a
+// plain one of the caller's, so that nobody else has written it.
+//
+//	carton-oci lock
+//	IDENTITY
+//	…
+const lockMark = "carton-oci lock\n"
+
+// maxLockBytes is more than a few hundred identities.
+const maxLockBytes = 4 << 10
+
+// readRecord reads what a dead process has written of the folders.
+func (d *Folder) readRecord() error {
+	d.made = map[string]bool{}
+	if d.lock.fresh {
+		return nil
+	}
+	b, err := io.ReadAll(io.NewSectionReader(d.lock, 0, maxLockBytes))
+	if err != nil {
+		return Explain("read", d.out.beside(d.out.partial()+lockSuffix), err)
+	}
+	if text, ok := strings.CutPrefix(string(b), lockMark); ok {
+		lines := strings.Split(text, "\n")
+		for _, id := range lines[:len(lines)-1] { // the last is empty, or was cut off
+			d.made[id] = true
+		}
+	}
+	return nil
+}
+
+// remember writes a folder's identity into the lock's file.
+func (d *Folder) remember(fi fs.FileInfo) error {
+	d.made[identity(fi)] = true
+	return d.writeRecord()
+}
+
+// forget takes it out again: from now on the folder is its owner's.
+func (d *Folder) forget(fi fs.FileInfo) {
+	delete(d.made, identity(fi))
+	d.writeRecord() //nolint:errcheck // unlock removes the file
+}
+
+func (d *Folder) writeRecord() error {
+	text := lockMark
+	for id := range d.made {
+		text += id + "\n"
+	}
+	err := d.lock.Truncate(0)
+	if err == nil {
+		_, err = d.lock.WriteAt([]byte(text), 0)
+	}
+	return Explain("create", d.out.name, err)
+}
+
+// isOurs reports whether this package has made the folder that fi is of.
+func (d *Folder) isOurs(fi fs.FileInfo) bool {
+	return fi.IsDir() && ownedByCaller(fi) && d.made[identity(fi)]
+}
+
+// removeOurs removes the folder base and all that is in it, if it is ours: what
+// is in it by way of the open folder, whatever happens to its name meanwhile.
+func (d *Folder) removeOurs(base string) error {
+	root, err := d.out.parent.OpenRoot(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	fi, err := root.Stat(".")
+	if err != nil || !d.isOurs(fi) {
+		return err
+	}
+	names, err := readNames(root, ".")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := root.RemoveAll(name); err != nil {
+			return err
+		}
+	}
+	root.Close() // Windows removes no folder that is open
+	return d.out.parent.Remove(base)
+}
+
+// unlock removes the lock's file before it lets go of the lock, so that nobody
+// locks a file that is about to lose its name. It stays where a folder is left
+// that it says is ours.
+func (d *Folder) unlock() {
+	o := d.out
+	left := false
+	for _, base := range []string{o.partial(), o.partial() + asideSuffix} {
+		fi, err := o.parent.Lstat(base)
+		left = left || err == nil && d.isOurs(fi)
+	}
+	if !left {
+		o.parent.Remove(o.partial() + lockSuffix)
+	}
+	d.lock.Close()
+	d.lock.File = nil
+	if d.journal != nil {
+		d.journal.Close()
+	}
+}
+
+// readNames returns the names in a folder.
+func readNames(root *os.Root, dir string) ([]string, error) {
+	f, err := root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
