@@ -160,6 +160,9 @@ func Read(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	// Files of /proc may say that they are regular, and wait for what is to come. What
+	// can't have a deadline does not wait.
+	_ = f.SetReadDeadline(time.Now().Add(inheritedWait))
 	b, err := io.ReadAll(io.LimitReader(f, limit+1))
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/carton-oci/carton-oci/internal/testenv"
 )
 
 // within fails where something waits. A file that can be opened takes no time.
@@ -196,6 +198,23 @@ func TestRead(t *testing.T) {
 	if b, err := Read(os.DevNull, 7); err != nil || len(b) != 0 {
 		t.Errorf("%s: got %q, %v", os.DevNull, b, err)
 	}
+}
+
+// The kernel's log says that it is a regular file, and ends never.
+func TestReadOfAFileThatWaits(t *testing.T) {
+	const name = "/proc/kmsg"
+	if f, err := Open(name); err != nil {
+		testenv.NotChecked(t, "the kernel's log can't be opened: %v", err)
+	} else {
+		f.Close()
+	}
+	inheritedWait = 200 * time.Millisecond
+	defer func() { inheritedWait = time.Minute }()
+	within(t, name, func() {
+		if _, err := Read(name, 1<<30); err == nil {
+			t.Error("it came to an end")
+		}
+	})
 }
 
 // What a shell hands over by <(…) is a pipe, and read as long as it ends.

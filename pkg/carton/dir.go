@@ -160,7 +160,7 @@ func fileMember(fsys fs.FS, p string, d fs.DirEntry) (Member, error) {
 			return m, errorf(ErrFormat, p, "symlink has no target")
 		}
 	default:
-		return m, errorf(ErrFormat, p, "is neither a file, a folder nor a symlink, but %s", d.Type())
+		return m, errorf(ErrFormat, p, "is neither a file, a folder nor a symlink, but %s", localfile.Kind(d.Type()))
 	}
 	return m, nil
 }

@@ -23,7 +23,7 @@ func TestDirDoesNotWaitForEver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Discard() //nolint:errcheck // of a test
+	defer other.Discard()
 	stop, stopped := time.Now().Add(3*patience), make(chan struct{})
 	go func() {
 		defer close(stopped)
