@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/carton-oci/carton-oci"
@@ -69,7 +70,9 @@ func runPush(c *cli.Context, s *session) error {
 	}
 	opts.Planned = func(r *cartonoci.PushResult) {
 		for _, w := range r.Warnings {
-			s.warnf("%s", w)
+			if loose == nil || !slices.Contains(loose.Warnings, w) { // said when it was packed
+				s.warnf("%s", w)
+			}
 		}
 		s.sayWhatIsMade(c, r)
 		s.sayWhatTravels(source, r)

@@ -46,7 +46,7 @@ func lookIntoPT2(ctx context.Context, src carton.Source, f file, opts Options) (
 		return content{}, sourceErr
 	}
 	if err != nil {
-		return broken(f.Member, err.Error()), nil //nolint:nilerr // content is its author's: a note
+		return broken(f.Member, err.Error()), nil
 	}
 	c := content{read: true, findings: archive.Findings}
 	member := &f.Member
