@@ -41,4 +41,4 @@ func (e *Error) Error() string {
 }
 
 // Is says that e is an [ErrStalled].
-func (*Error) Is(target error) bool { return target == ErrStalled } //nolint:errorlint // what Is is for
+func (*Error) Is(target error) bool { return target == ErrStalled }

@@ -104,7 +104,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.g.progress(sending, n)
 	b.left -= int64(n)
-	if err == io.EOF || b.left == 0 { //nolint:errorlint // bare, as io.Reader has it
+	if err == io.EOF || b.left == 0 {
 		b.g.enter(b.answer)
 		return n, err
 	}
@@ -134,7 +134,7 @@ func (b *answerBody) Read(p []byte) (int, error) {
 	if why := b.g.why(); why != nil && !b.ended.Load() {
 		return n, why
 	}
-	if err == io.EOF { //nolint:errorlint // the same
+	if err == io.EOF {
 		b.ended.Store(true)
 		b.g.end()
 	}

@@ -97,10 +97,10 @@ func TestAMemberThatEndsEarly(t *testing.T) {
 // One read of more than is kept ends, and reads each byte once.
 func TestAReadOfMoreThanIsKept(t *testing.T) {
 	b := pattern(mostKept + 3<<20)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	for name, opts := range map[string][]cartontest.Option{"ranged": nil, "dear": {dear(weights)}} {
 		for _, off := range []int{0, 1 << 20} {
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
 			a := counting(t, cartontest.New(map[string][]byte{weights: b}, nil, opts...))
 			r := &memberAt{ctx: ctx, src: a, member: memberOf(t, a, weights)}
 			p := make([]byte, len(b)-off)
