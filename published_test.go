@@ -106,6 +106,11 @@ type tarEntry struct {
 	content string
 }
 
+// symlink is the header of one.
+func symlink(name, target string) tar.Header {
+	return tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target}
+}
+
 func file(name, content string) tarEntry {
 	return tarEntry{tar.Header{Typeflag: tar.TypeReg, Name: name}, content}
 }
@@ -234,7 +239,7 @@ func TestNothingUnverifiedIsPublished(t *testing.T) {
 // isContent reports whether an error has the exit code of broken content.
 func isContent(err error) bool {
 	for _, kind := range []error{
-		carton.ErrFormat, carton.ErrChecksum, carton.ErrInsecurePath, carton.ErrLimit, layout.ErrFormat, layout.ErrDigest, layout.ErrLimit,
+		carton.ErrFormat, carton.ErrVersion, carton.ErrChecksum, carton.ErrInsecurePath, carton.ErrLimit, layout.ErrFormat, layout.ErrDigest, layout.ErrLimit,
 	} {
 		if errors.Is(err, kind) {
 			return true

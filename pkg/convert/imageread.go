@@ -1,9 +1,12 @@
 package convert
 
 import (
+	"fmt"
 	"slices"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
 // imageTypes are what an image's layers are called, by how they are made.
@@ -42,13 +45,23 @@ func IsImage(m *ocispec.Manifest) bool {
 }
 
 // withoutExtras returns an image manifest without the layers that are no
-// member's, as an artifact of the mapping marks them.
-func withoutExtras(m *ocispec.Manifest) *ocispec.Manifest {
+// member's, as an artifact of the mapping marks them. Such a layer is a file for
+// people to read. One that programs unpack is no extra, whatever its mark: they
+// would mount what no reader of cartons has looked at.
+func withoutExtras(m *ocispec.Manifest) (*ocispec.Manifest, error) {
 	extra := func(d ocispec.Descriptor) bool { return d.Annotations[AnnotationExtra] != "" }
 	if m.Annotations[AnnotationMapping] == "" || !slices.ContainsFunc(m.Layers, extra) {
-		return m
+		return m, nil
+	}
+	for _, d := range m.Layers {
+		if _, form, ok := parseMediaType(d.MediaType); extra(d) && (!ok || form != formatRaw) {
+			return nil, &layout.Error{
+				Object: d.Digest.String(), Kind: layout.ErrFormat,
+				Msg: fmt.Sprintf("is a layer of type %.128q that is marked with %s: only plain files are", d.MediaType, AnnotationExtra),
+			}
+		}
 	}
 	members := *m
 	members.Layers = slices.DeleteFunc(slices.Clone(m.Layers), extra)
-	return &members
+	return &members, nil
 }

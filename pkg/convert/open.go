@@ -52,8 +52,12 @@ func Open(ctx context.Context, f layout.Fetcher, desc ocispec.Descriptor, opts O
 	if err := checkModelArtifact(m); err != nil {
 		return nil, err
 	}
+	members, err := withoutExtras(m)
+	if err != nil {
+		return nil, err
+	}
 	s := newSource(f, desc, opts)
-	s.raw, s.whole, s.manifest = raw, m, withoutExtras(m)
+	s.raw, s.whole, s.manifest = raw, m, members
 	s.read = make([]reading, len(s.manifest.Layers))
 	if err := s.open(ctx); err != nil {
 		_ = s.Close() // it holds nothing yet but what failed
