@@ -56,7 +56,7 @@ func PlanImage(ctx context.Context, src *Source, opts ImageOptions) (*ImagePlan,
 	p := &ImagePlan{info: b.info}
 	if src.mapped() {
 		b.annotations = maps.Clone(whole.Annotations)
-		b.annotations[AnnotationModelHash] = src.Manifest().ModelHash() // who reads the image asks for it
+		b.annotations[AnnotationModelHash] = src.Manifest().ModelHash()                    // who reads the image asks for it
 		p.when, _ = time.Parse(time.RFC3339, whole.Annotations[ocispec.AnnotationCreated]) // none, if it is no time
 	}
 	p.spec.annotations = b.annotations
