@@ -312,9 +312,11 @@ func TestARegistryThatHoldsOtherBytes(t *testing.T) {
 			if !isContent(err) {
 				t.Errorf("image: got %v", err)
 			}
-			for _, to := range []string{s.Host + "/" + sourceRepo + ":2", s.Host + "/other/repo:2"} {
-				if _, err := Push(t.Context(), s.Host+"/"+sourceRepo+":1", to, PushOptions{}); !isContent(err) {
-					t.Errorf("push to %s: got %v", to, err)
+			from, lay := s.Host+"/"+sourceRepo+":1", "oci:"+filepath.Join(t.TempDir(), "lay")
+			for _, to := range []string{s.Host + "/" + sourceRepo + ":2", s.Host + "/other/repo:2", lay + ":2"} {
+				_, err := Push(t.Context(), from, to, PushOptions{})
+				if !isContent(err) || !strings.HasPrefix(err.Error(), "push "+from+": ") {
+					t.Errorf("push to %s: got %v, want the blame on %s", to, err, from)
 				}
 			}
 			if n := s.Count("PUT", "/manifests/"); n != 1 {

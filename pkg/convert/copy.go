@@ -185,6 +185,7 @@ func (s *Source) tarLayer(i int) layout.Layer {
 	l.Vouch = func(ctx context.Context, near layout.Fetcher, moved func(off int64)) error {
 		return s.vouch(ctx, i, near, moved)
 	}
+	l.Check = func(ctx context.Context) error { return s.vouch(ctx, i, nil, nil) }
 	return l
 }
 
