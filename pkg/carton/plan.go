@@ -210,9 +210,10 @@ func (p *Plan) Size() int64 { return p.size }
 // Member returns the i-th member as it lies in the zip, from 0.
 func (p *Plan) Member(i int) Member { return p.members[i].Member }
 
-// find returns the index of a member.
+// find returns the index of a member. It reads nothing but paths: SetCRC may be
+// changing the rest.
 func (p *Plan) find(path string) (int, bool) {
-	return slices.BinarySearchFunc(p.members, path, func(m planned, path string) int { return comparePlanned(m.Path, path) })
+	return sort.Find(len(p.members), func(i int) int { return comparePlanned(path, p.members[i].Path) })
 }
 
 // Extent returns where the data of a member lies in the zip: its offset and
