@@ -12,6 +12,16 @@ func NewVerifier(r io.ReadCloser, path, hash string, size int64) io.ReadCloser {
 	return verify(r, path, hash, size, 0)
 }
 
+// CheckCRC compares the CRC-32 (IEEE) of a member's content, which was read by
+// ranges, with the one that the source has for it, if any. Another one is
+// ErrChecksum.
+func CheckCRC(src Source, path string, got uint32) error {
+	if want, ok := src.CRC(path); ok && want != got {
+		return errorf(ErrChecksum, path, "got CRC %08x, the zip says %08x", got, want)
+	}
+	return nil
+}
+
 // NewRange is what [Source] OpenRange returns for a member of size bytes: it
 // opens what there is of the range through open, for which 0 < n, and ends with
 // io.ErrUnexpectedEOF where the range reaches past the content.

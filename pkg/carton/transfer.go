@@ -49,7 +49,7 @@ func (t *transfer) job(members []Member, to target) download.Job {
 		},
 		Create: func(i int) (download.File, error) { return to.create(members[i]) },
 		Done: func(i int, f download.File, size int64, crc uint32) error {
-			if err := t.checkCRC(members[i].Path, crc); err != nil {
+			if err := CheckCRC(t.src, members[i].Path, crc); err != nil {
 				return err
 			}
 			return to.done(members[i], f, size, crc)
@@ -62,14 +62,6 @@ func (t *transfer) job(members []Member, to target) download.Job {
 // options are those of a download of t.
 func (t *transfer) options() download.Options {
 	return download.Options{Concurrency: t.concurrency, Progress: t.progress}
-}
-
-// checkCRC holds what the zip says against content that was read by ranges.
-func (t *transfer) checkCRC(path string, got uint32) error {
-	if want, ok := t.src.CRC(path); ok && want != got {
-		return errorf(ErrChecksum, path, "got CRC %08x, the zip says %08x", got, want)
-	}
-	return nil
 }
 
 // named returns err saying which member it is about, as errors of this package

@@ -178,6 +178,9 @@ func rawLayer(src carton.Source, l *planned, metadata string, layer *layout.Laye
 			layer.OpenRange = func(ctx context.Context, off, n int64) (io.ReadCloser, error) {
 				return src.OpenRange(ctx, m.Path, off, n)
 			}
+			layer.CheckRanges = func(ctx context.Context, crc uint32) error {
+				return checkRanges(ctx, src, m.Path, crc)
+			}
 			layer.Check = func(ctx context.Context) error {
 				_, err := measure(ctx, src, m.Path)
 				return err
@@ -187,7 +190,11 @@ func rawLayer(src carton.Source, l *planned, metadata string, layer *layout.Laye
 		// hash. Bytes that lie here as they are would be hashed twice.
 		if m.Ranged && (m.Place == carton.PlaceStored || m.Place == carton.PlaceFile) {
 			layer.Open = func(ctx context.Context, off int64) (io.ReadCloser, error) {
-				return src.OpenRange(ctx, m.Path, off, -1)
+				r, err := src.OpenRange(ctx, m.Path, off, -1)
+				if err != nil || off > 0 {
+					return r, err
+				}
+				return &wholeRange{ReadCloser: r, check: func(crc uint32) error { return checkRanges(ctx, src, m.Path, crc) }}, nil
 			}
 		}
 		if m.Target != "" {

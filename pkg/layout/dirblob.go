@@ -118,7 +118,7 @@ func (d *Dir) fill(ctx context.Context, l Layer, budget *download.Budget, watch 
 func (l *Layer) download(
 	ctx context.Context, f *place.File, partial *download.Partial, budget *download.Budget, watch progress.Func,
 ) error {
-	job := l.job(f)
+	job := l.job(ctx, f)
 	err := partial.TakeOver(ctx, string(l.Digest), &job)
 	if err == nil {
 		err = f.Truncate(l.Size)
@@ -130,7 +130,7 @@ func (l *Layer) download(
 }
 
 // job is the download of a layer into a file.
-func (l *Layer) job(f *place.File) download.Job {
+func (l *Layer) job(ctx context.Context, f *place.File) download.Job {
 	return download.Job{
 		Parts:  []download.Part{{Name: l.label(), Size: l.Size, SHA256: l.Digest.Encoded(), Ranged: l.OpenRange != nil}},
 		Extent: l.Size,
@@ -143,7 +143,12 @@ func (l *Layer) job(f *place.File) download.Job {
 			return NewVerifier(r, l.Descriptor), nil
 		},
 		Create: func(int) (download.File, error) { return unclosed{f}, nil },
-		Done:   func(int, download.File, int64, uint32) error { return nil },
+		Done: func(_ int, _ download.File, _ int64, crc uint32) error {
+			if l.OpenRange == nil || l.CheckRanges == nil {
+				return nil
+			}
+			return l.CheckRanges(ctx, crc)
+		},
 		Wrong: func(_ int, msg string) error {
 			return errorf(ErrDigest, string(l.Digest), "%s", msg)
 		},

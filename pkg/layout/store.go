@@ -101,6 +101,10 @@ type Layer struct {
 	// more than those. A store that writes files fills them from many ranges at
 	// once, and goes on with what an earlier push has brought.
 	OpenRange func(ctx context.Context, off, n int64) (io.ReadCloser, error)
+	// CheckRanges, where it is not nil, says what is wrong with a blob that was read
+	// through OpenRange alone, although it has its digest: what Open would have found
+	// around the bytes. crc is their CRC-32 (IEEE).
+	CheckRanges func(ctx context.Context, crc uint32) error
 	// Check, where it is not nil, reads the bytes where they come from and returns
 	// what is wrong with them. It is asked when a store says that what it was given
 	// does not have the digest.

@@ -252,11 +252,11 @@ func (u *upload) send(ctx context.Context, end int64) *fault {
 	if f.patch {
 		return u.tookChunk(ctx, resp, end, f)
 	}
-	return u.tookAll(resp, f)
+	return u.tookAll(ctx, resp, f)
 }
 
 // tookAll judges the answer to what completes a blob.
-func (u *upload) tookAll(resp *http.Response, f *fault) *fault {
+func (u *upload) tookAll(ctx context.Context, resp *http.Response, f *fault) *fault {
 	desc := u.content.desc
 	switch resp.StatusCode {
 	case http.StatusCreated, http.StatusAccepted, http.StatusNoContent:
@@ -265,10 +265,24 @@ func (u *upload) tookAll(resp *http.Response, f *fault) *fault {
 			f.err, f.status = fmt.Errorf("%s stored %q: %w", u.repo.host.host, said(got), layout.ErrDigest), http.StatusBadRequest
 			return f
 		}
+		if !f.complete {
+			return u.tookEarly(ctx, f)
+		}
 		return nil
 	}
 	f.status, f.header = resp.StatusCode, resp.Header
 	f.err = u.repo.host.answerError(resp)
+	return f
+}
+
+// tookEarly judges a success that came before all bytes went out: it is one only where
+// the registry has the blob, from somebody else.
+func (u *upload) tookEarly(ctx context.Context, f *fault) *fault {
+	size, err := u.repo.Stat(ctx, u.content.desc.Digest)
+	if err == nil && size == u.content.desc.Size {
+		return nil
+	}
+	f.err = fmt.Errorf("%s says that it has the blob, and took a part of it", u.repo.host.host)
 	return f
 }
 

@@ -119,6 +119,10 @@ func TestPushRecovers(t *testing.T) {
 			},
 			sessions: 2, puts: 2, in: 21, read: 24,
 		},
+		"a success before the bytes are there": {
+			break_:   func(r *registrytest.Registry) { r.Break(put(registrytest.Answer(201, ""))) },
+			sessions: 2, puts: 2, in: 24, read: 24,
+		},
 		"a session that is gone": {
 			break_:   func(r *registrytest.Registry) { r.Break(put(registrytest.Answer(404, ""))) },
 			sessions: 2, puts: 2, in: 24, read: 24,
