@@ -34,7 +34,7 @@ func (c *client) openURL(ctx context.Context, address string) (carton.Source, er
 	}
 	g := &httprange.Getter{Do: web.Do, Policy: c.opts.Registry.Policy, Transient: func(err error) bool {
 		// Nobody restarts a server that nobody has seen.
-		return !errors.Is(err, registry.ErrUnsafe) && !errors.Is(err, syscall.ECONNREFUSED) && httprange.Transient(err)
+		return !errors.Is(err, registry.ErrUnsafe) && !errors.Is(err, registry.ErrProxy) && !errors.Is(err, syscall.ECONNREFUSED) && httprange.Transient(err)
 	}}
 	r, err := httprange.NewReaderAt(ctx, g, get)
 	if errors.Is(err, httprange.ErrNoRanges) {

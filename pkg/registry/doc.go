@@ -48,7 +48,15 @@
 // origin, and asks no token server that the registry's answer had no right to
 // name. On top of that no redirect leads from https to http, no body follows one
 // to another host, and an upload goes on nowhere but on the registry's own host.
-// No error holds a secret, a query or a control character.
+// No request has a Referer. No error holds a query, a control character, or a
+// secret, not even one that the registry repeats (internal/secret).
+//
+// Hosts that an answer names are connected to under a guard, which sees the
+// address and not the name (guard.go). A token server on another host than the
+// registry's needs TLS and a public address. A redirect leads to this machine, to
+// link-local addresses and to the metadata services of clouds only from a
+// registry that is there itself. Behind a proxy, which connects, literal addresses
+// are judged alone; a proxy that the environment names unreadably is an error.
 //
 // Blobs use HTTP/1.1 connections, metadata HTTP/2 where the registry has it: one
 // multiplexed connection is several times slower over a long distance.
@@ -65,7 +73,8 @@
 // times as long to be answered.
 //
 // A host that is not loopback is reached over TLS, or fails. A loopback host is
-// asked once, without credentials, whether it speaks TLS.
+// asked once, without credentials, whether it speaks TLS. Where only its name says
+// that it is one, as "x.localhost" does, it has to be at a loopback address.
 //
 // Specification:
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md

@@ -163,7 +163,7 @@ func transient(ctx context.Context, err error, reached bool) bool {
 		return false
 	case errors.As(err, &answer):
 		return httprange.Policy{}.Retryable(answer.Status)
-	case errors.As(err, &creds), errors.As(err, &login), errors.Is(err, ErrUnsafe):
+	case errors.As(err, &creds), errors.As(err, &login), errors.Is(err, ErrUnsafe), errors.Is(err, ErrProxy):
 		return false
 	case errors.Is(err, syscall.ECONNREFUSED) && !reached:
 		return false

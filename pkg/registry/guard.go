@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"unicode"
 
 	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/internal/secret"
@@ -70,6 +71,9 @@ type tokenGuard struct {
 
 // RoundTrip implements http.RoundTripper.
 func (g *tokenGuard) RoundTrip(req *http.Request) (*http.Response, error) {
+	if strings.ContainsFunc(req.Header.Get("Authorization"), unicode.IsControl) {
+		return nil, unsafe("%s gave a token that no header can hold", g.host.host)
+	}
 	first := firstOf(req)
 	if first.URL.Host == g.host.host && strings.HasPrefix(first.URL.Path, "/v2/") {
 		return g.registry.RoundTrip(req)

@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -18,6 +20,17 @@ func proxyFor(req *http.Request) (*url.URL, error) {
 		return nil, nil
 	}
 	return http.ProxyFromEnvironment(req)
+}
+
+// ErrProxy: a proxy refuses to connect, and would again.
+var ErrProxy = errors.New("proxy refuses")
+
+// proxyAnswer tells what a proxy refuses from what may pass.
+func proxyAnswer(_ context.Context, proxy *url.URL, _ *http.Request, resp *http.Response) error {
+	if resp.StatusCode < 400 || resp.StatusCode >= 500 {
+		return nil // net/http has its own words for what is no success
+	}
+	return fmt.Errorf("%w: %s answered %d %s", ErrProxy, proxy.Host, resp.StatusCode, http.StatusText(resp.StatusCode))
 }
 
 // checkProxies refuses what net/http can't read of the environment: it would go

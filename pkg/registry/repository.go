@@ -196,6 +196,8 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 		return unsafe("redirect from https to %s", req.URL.Scheme)
 	case req.URL.Scheme != "https" && req.URL.Scheme != "http":
 		return unsafe("redirect to %q", req.URL.Scheme)
+	case req.URL.Hostname() == "":
+		return unsafe("redirect to no host")
 	case req.Method != first.Method:
 		return unsafe("redirect that makes %s of %s", req.Method, first.Method)
 	case first.Method != http.MethodGet && first.Method != http.MethodHead && !sameHost(req.URL, first.URL):

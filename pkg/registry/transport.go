@@ -78,13 +78,14 @@ func (c *Client) blobTransport(conf *tls.Config, dial dialFunc) http.RoundTrippe
 
 func newTransport(conf *tls.Config, dial dialFunc) *http.Transport {
 	return &http.Transport{
-		Proxy:               proxyFor,
-		DialContext:         dial,
-		TLSClientConfig:     conf.Clone(),
-		TLSHandshakeTimeout: tlsTimeout,
-		MaxIdleConnsPerHost: idlePerHost,
-		IdleConnTimeout:     idleTimeout,
-		DisableCompression:  true, // a blob is the bytes that its digest is of
+		Proxy:                  proxyFor,
+		OnProxyConnectResponse: proxyAnswer,
+		DialContext:            dial,
+		TLSClientConfig:        conf.Clone(),
+		TLSHandshakeTimeout:    tlsTimeout,
+		MaxIdleConnsPerHost:    idlePerHost,
+		IdleConnTimeout:        idleTimeout,
+		DisableCompression:     true, // a blob is the bytes that its digest is of
 
 		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
