@@ -78,6 +78,15 @@ var bombs = map[string]struct {
 		u.manyNames(t, "m.carton", "x")
 		return []string{"pull", "./m.carton", "-o", "out.carton"}
 	}, 0},
+	"two artifacts of as many names as there may be": {func(t *testing.T, u *user) []string {
+		for _, letter := range []string{"x", "y"} {
+			u.manyNames(t, letter+".carton", letter)
+			if r := u.run(t, "push", "-q", "./"+letter+".carton", "oci:layout-"+letter+":1"); r.code != 0 {
+				t.Fatal(r.stderr)
+			}
+		}
+		return []string{"diff", "oci:layout-x:1", "oci:layout-y:1", "--format", "json"}
+	}, failed},
 	"names of umlauts": {func(t *testing.T, u *user) []string {
 		u.manyNames(t, "m.carton", "\u00c4")
 		return []string{"ls", "./m.carton", "--format", "json"}
@@ -214,7 +223,7 @@ func (u *user) manyNames(t *testing.T, name, letter string) {
 	fmt.Fprintf(&manifest, "carton.toml=%s\n", hexSum(info))
 	add("carton.toml", info)
 	hash, tail := hexSum("1"), strings.Repeat(letter, 68/len(letter))
-	for i := range 199_000 {
+	for i := range 149_000 {
 		path := fmt.Sprintf("model/%06d.%s", i, tail)
 		add(path, "1")
 		manifest.WriteString(path + "=" + hash + "\n")

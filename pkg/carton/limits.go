@@ -4,14 +4,14 @@ package carton
 // wild and low enough that reaching it costs no harm.
 const (
 	// MaxMembers is the most members a carton may have. The central directory of
-	// that many is about 20 MB.
-	MaxMembers = 200_000
+	// that many is about 15 MB.
+	MaxMembers = 150_000
 	// MaxNamesBytes is the most bytes that the paths of all members may have
 	// together: eighty for each of MaxMembers.
-	MaxNamesBytes = 16 << 20
+	MaxNamesBytes = 12 << 20
 	// MaxDirectoryBytes is the largest central directory of a zip: MaxMembers
 	// entries with such paths and the extra fields of common writers.
-	MaxDirectoryBytes = 48 << 20
+	MaxDirectoryBytes = 36 << 20
 	// MaxPathBytes is the longest member path, in bytes of UTF-8. Longer ones fit
 	// neither a registry's annotations nor most file systems.
 	MaxPathBytes = 1024
@@ -19,7 +19,7 @@ const (
 	// every file system in use.
 	MaxNameBytes = 255
 	// MaxManifestBytes is the largest MANIFEST: MaxMembers hashes with such paths.
-	MaxManifestBytes = 30 << 20
+	MaxManifestBytes = 22 << 20
 	// MaxInfoBytes is the largest carton.toml.
 	MaxInfoBytes = 16 << 20
 	// MaxIndexBytes is the largest tensor_data/index.toml.
@@ -41,7 +41,7 @@ const (
 	// MaxLinksItems is the same for LINKS: every member with two URLs.
 	MaxLinksItems = 3*MaxMembers + 1000
 	// MaxFolders is the most folders that member paths may name.
-	MaxFolders = 200_000
+	MaxFolders = 150_000
 	// MaxSymlinks is the longest chain of symlinks, as on Linux.
 	MaxSymlinks = 40
 	// MaxZstdWindow is the largest zstd window, in bytes, that a member may ask

@@ -83,7 +83,7 @@ var brokenLinks = []struct {
 			fmt.Fprintf(&b, "%x=1\n", i)
 		}
 		return b.String()
-	}(), carton.ErrLimit, "line 601001: too many keys"},
+	}(), carton.ErrLimit, "line 451001: too many keys"},
 	{"too many bytes", "#" + strings.Repeat(" ", carton.MaxLinksBytes), carton.ErrLimit, "want at most"},
 }
 

@@ -122,7 +122,7 @@ var brokenManifests = map[string]struct {
 	"absolute path":                {manifestLine("/a"), carton.ErrInsecurePath, "absolute"},
 	"control character":            {manifestLine("a\tb"), carton.ErrInsecurePath, "control character"},
 	"file that is also a folder":   {manifestLine("a") + manifestLine("a/b"), carton.ErrInsecurePath, "which is a file"},
-	"over 30 MiB":                  {strings.Repeat("a", carton.MaxManifestBytes+1), carton.ErrLimit, "31457281 bytes"},
+	"over 22 MiB":                  {strings.Repeat("a", carton.MaxManifestBytes+1), carton.ErrLimit, "23068673 bytes"},
 }
 
 func manifestLine(p string) string { return p + "=" + someHash + "\n" }
@@ -146,7 +146,7 @@ func TestManifestOfTooManyMembers(t *testing.T) {
 	}
 	raw := b.String()
 	_, err := carton.ParseManifest([]byte(raw))
-	checkError(t, err, carton.ErrLimit, "more than 200000 members")
+	checkError(t, err, carton.ErrLimit, "more than 150000 members")
 	if _, err := carton.ParseManifest([]byte(raw[72:])); err != nil {
 		t.Errorf("exactly %d members: %v", carton.MaxMembers, err)
 	}
@@ -159,7 +159,7 @@ func TestManifestOfTooManyFolders(t *testing.T) {
 		fmt.Fprintf(&b, "%04d%s/a=%s\n", i, strings.Repeat("/a", 400), someHash)
 	}
 	_, err := carton.ParseManifest([]byte(b.String()))
-	checkError(t, err, carton.ErrLimit, "more than 200000 folders")
+	checkError(t, err, carton.ErrLimit, "more than 150000 folders")
 }
 
 func TestNewManifest(t *testing.T) {

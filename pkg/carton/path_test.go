@@ -98,7 +98,7 @@ func TestPathsCountsBytes(t *testing.T) {
 		if err == nil && i < carton.MaxNamesBytes/(len(long)+6) {
 			continue
 		}
-		checkError(t, err, carton.ErrLimit, "more than 16777216 bytes")
+		checkError(t, err, carton.ErrLimit, "more than 12582912 bytes")
 		return
 	}
 }
@@ -107,7 +107,7 @@ func TestPathsCountsBytes(t *testing.T) {
 // TestPathsKeepsAFolderOnce: the folders around a path are remembered once, and
 // not for every path below them.
 func TestPathsKeepsAFolderOnce(t *testing.T) {
-	const members = 15_000
+	const members = 12_000
 	var paths carton.Paths
 	deep := strings.Repeat("a/", 500)
 	var before, after runtime.MemStats

@@ -100,11 +100,14 @@ func (s *Source) locateList(i int) error {
 	if s.layers[i].format == formatTar && plan.Size() != desc.Size {
 		return listError("its members make a tar of %d bytes, the layer has %d", plan.Size(), desc.Size)
 	}
-	t := &tarCheck{name: desc.Digest.String(), plan: plan}
-	s.layers[i].tar = t
-	places := t.places(i)
-	for _, e := range plan.Entries() {
-		if err := s.add(e.Path, places[e.Path]); err != nil {
+	s.layers[i].tar = &tarCheck{name: desc.Digest.String(), plan: plan}
+	return s.addPlaces(i)
+}
+
+// addPlaces adds the members of a tar layer whose plan is known.
+func (s *Source) addPlaces(i int) error {
+	for path, p := range s.layers[i].tar.places(i) {
+		if err := s.add(path, p); err != nil {
 			return err
 		}
 	}
@@ -181,14 +184,7 @@ func (s *Source) addMapped(ctx context.Context, i int) error {
 	if err := s.checkTar(ctx, i); err != nil {
 		return err
 	}
-	t := s.layers[i].tar
-	places := t.places(i)
-	for _, e := range t.plan.Entries() {
-		if err := s.add(e.Path, places[e.Path]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.addPlaces(i)
 }
 
 // mapped reports whether the artifact says that it is one of the mapping.

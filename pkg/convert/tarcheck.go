@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"iter"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -22,23 +23,26 @@ type tarCheck struct {
 	wrong string // what is said of another tar; "" where the annotation told the plan
 }
 
-// places returns where each member of the tar lies.
-func (t *tarCheck) places(layer int) map[string]*place {
-	places := map[string]*place{}
-	var last *place
-	gap := int64(0)
-	for _, e := range t.plan.Entries() {
-		off, size, _ := t.plan.Extent(e.Path)
-		p := &place{layer: layer, size: size, off: off, link: e.Target}
-		places[e.Path] = p
-		if e.Target == "" { // a symlink is part of the gap before the next file
-			p.tar, p.gap, last, gap = t, gap, p, off+size
+// places gives the members of the tar, in its order, and where each lies. It is to
+// be read to its end: which file is the last is only known there.
+func (t *tarCheck) places(layer int) iter.Seq2[string, *place] {
+	return func(yield func(string, *place) bool) {
+		var last *place
+		gap := int64(0)
+		for e := range t.plan.Entries() {
+			off, size, _ := t.plan.Extent(e.Path)
+			p := &place{layer: layer, size: size, off: off, link: e.Target}
+			if e.Target == "" { // a symlink is part of the gap before the next file
+				p.tar, p.gap, last, gap = t, gap, p, off+size
+			}
+			if !yield(e.Path, p) {
+				return
+			}
+		}
+		if last != nil {
+			last.last = true
 		}
 	}
-	if last != nil {
-		last.last = true
-	}
-	return places
 }
 
 // checkTar makes the tarCheck of a tar layer without a list, and wants it to be

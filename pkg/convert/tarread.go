@@ -48,7 +48,7 @@ func (s *Source) judgeTar(ctx context.Context, i int, r io.Reader) error {
 		return s.judgeForeign(i, r)
 	}
 	at := int64(0)
-	for _, e := range t.plan.Entries() {
+	for e := range t.plan.Entries() {
 		off, size, _ := t.plan.Extent(e.Path)
 		if err := t.check(ctx, r, at, off); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"iter"
 	"math"
 	"path"
 	"slices"
@@ -50,10 +51,8 @@ type TarEntry struct {
 //
 // https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html
 type TarPlan struct {
-	items   []tarItem
-	entries []TarEntry
-	index   map[string]int // path of an entry → its item
-	size    int64
+	items []tarItem // bytewise by path
+	size  int64
 }
 
 // tarItem is an entry with its place in the tar.
@@ -75,7 +74,7 @@ func NewTarPlan(entries []TarEntry) (*TarPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &TarPlan{items: items, index: make(map[string]int, len(entries))}
+	p := &TarPlan{items: items}
 	off := int64(0)
 	for i := range p.items {
 		it := &p.items[i]
@@ -89,10 +88,6 @@ func NewTarPlan(entries []TarEntry) (*TarPlan, error) {
 			return nil, errorf(ErrFormat, it.Path, "got a size of %d bytes, too large for a tar", it.Size)
 		}
 		off = it.data + padded(it.Size)
-		if !it.folder {
-			p.index[it.Path] = i
-			p.entries = append(p.entries, it.TarEntry)
-		}
 	}
 	p.size = off + tarEnd
 	return p, nil
@@ -101,16 +96,23 @@ func NewTarPlan(entries []TarEntry) (*TarPlan, error) {
 // Size returns the tar's length in bytes.
 func (p *TarPlan) Size() int64 { return p.size }
 
-// Entries returns the files and symlinks in the order of the tar. The caller
-// must not change them.
-func (p *TarPlan) Entries() []TarEntry { return p.entries }
+// Entries gives the files and symlinks in the order of the tar.
+func (p *TarPlan) Entries() iter.Seq[TarEntry] {
+	return func(yield func(TarEntry) bool) {
+		for i := range p.items {
+			if it := &p.items[i]; !it.folder && !yield(it.TarEntry) {
+				return
+			}
+		}
+	}
+}
 
 // Extent returns where the content of an entry lies: offset and length in
 // bytes. A symlink has length 0. ok is false where there is no such entry;
 // folders are none.
 func (p *TarPlan) Extent(path string) (off, n int64, ok bool) {
-	i, ok := p.index[path]
-	if !ok {
+	i, ok := slices.BinarySearchFunc(p.items, path, func(it tarItem, path string) int { return strings.Compare(it.Path, path) })
+	if !ok || p.items[i].folder {
 		return 0, 0, false
 	}
 	return p.items[i].data, p.items[i].Size, true
