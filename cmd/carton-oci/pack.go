@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
@@ -40,6 +39,7 @@ type packed struct {
 	Linked    []string     `json:"linked"` // members that LINKS names, and the file does not hold
 	Runner    runner       `json:"runner"`
 	Filled    []packedFact `json:"filled"`
+	Snapshot  string       `json:"snapshot,omitempty"` // the commit of a hub's cache
 	LeftOut   []string     `json:"leftOut"`
 	Warnings  []string     `json:"warnings"`
 }
@@ -93,13 +93,9 @@ func runPack(c *cli.Context, s *session) error {
 // packed.
 func packOutput(name string, paths []string, opts pack.Options) (string, error) {
 	if name == "" {
-		at, err := filepath.Abs(paths[0])
-		if err != nil {
-			return "", err
-		}
-		name = filepath.Base(at)
-		for _, ext := range []string{".safetensors", ".pt2", ".pt", ".pth", ".wasm", ".onnx", ".gguf"} {
-			name = strings.TrimSuffix(name, ext)
+		var err error
+		if name, err = pack.DefaultName(paths[0]); err != nil {
+			return "", fmt.Errorf("pack %s: %w", paths[0], err)
 		}
 		name += ".carton"
 	}
@@ -218,7 +214,8 @@ func (s *session) printPacked(c *cli.Context, name string, src *pack.Carton) err
 		Runner: runner{
 			Name: src.Info.Runner.Name, FrameworkVersion: src.Info.Runner.RequiredFrameworkVersion, CompatVersion: src.Info.Runner.CompatVersion,
 		},
-		Linked: []string{}, Filled: []packedFact{}, LeftOut: append([]string{}, src.LeftOut...), Warnings: append([]string{}, src.Warnings...),
+		Snapshot: src.Snapshot,
+		Linked:   []string{}, Filled: []packedFact{}, LeftOut: append([]string{}, src.LeftOut...), Warnings: append([]string{}, src.Warnings...),
 	}
 	for _, m := range members {
 		if src.Thin != nil && m.Target == "" && strings.HasPrefix(m.Path, "model/") && len(src.Thin.URLs[m.Hash]) > 0 {
@@ -236,12 +233,12 @@ func (s *session) printPacked(c *cli.Context, name string, src *pack.Carton) err
 		s.linef("%s", p.Path)
 		return nil
 	}
-	rows := [][2]string{}
+	rows := [][2]string{{"snapshot", p.Snapshot}}
 	for _, f := range p.Filled {
 		rows = append(rows, [2]string{"filled in", fmt.Sprintf("%s = %s (%s)", f.Field, f.Value, f.From)})
 	}
-	for _, l := range p.LeftOut {
-		rows = append(rows, [2]string{"left out", l})
+	if len(p.LeftOut) > 0 {
+		rows = append(rows, [2]string{"left out", s.shownLeftOut(p.LeftOut)})
 	}
 	for _, l := range p.Linked {
 		rows = append(rows, [2]string{"linked", l})
@@ -253,4 +250,20 @@ func (s *session) printPacked(c *cli.Context, name string, src *pack.Carton) err
 		[2]string{"path", p.Path},
 	)...)
 	return nil
+}
+
+// leftOutShown is how many of the files and folders that are left out are named.
+const leftOutShown = 4
+
+// shownLeftOut counts what was left out and names the first few, with --debug all.
+func (s *session) shownLeftOut(names []string) string {
+	shown := names
+	if !s.debug && len(names) > leftOutShown {
+		shown = names[:leftOutShown]
+	}
+	text := fmt.Sprintf("%d: %s", len(names), strings.Join(shown, ", "))
+	if n := len(names) - len(shown); n > 0 {
+		text += fmt.Sprintf(" and %d more (--debug names all)", n)
+	}
+	return text
 }

@@ -32,6 +32,9 @@ func packFlags() []cli.Flag {
 		&cli.StringFlag{Name: "carton-toml", Usage: "keep `FILE` as carton.toml, byte for byte, in place of all of the above"},
 		&cli.StringFlag{Name: "misc", Usage: "add the folder `DIR` as misc/"},
 		&cli.StringFlag{Name: "tensor-data", Usage: "add the folder `DIR`, which has an index.toml, as tensor_data/"},
+		&cli.StringSliceFlag{Name: "exclude", Usage: "leave out what matches `GLOB`; may be repeated"},
+		&cli.StringSliceFlag{Name: "include", Usage: "bring back what is left out and matches `GLOB`; may be repeated"},
+		&cli.BoolFlag{Name: "update", Usage: "make a new MANIFEST for a folder that is a carton, whose files were changed"},
 		&cli.BoolFlag{Name: "strict", Usage: "refuse what is only warned of else"},
 	)
 }
@@ -71,8 +74,12 @@ output:NAME=FILE); FILE is a .npy, a .safetensors with one tensor, or
 @tensor_data/NAME or, in an example, @misc/PATH. Or TEST is a .safetensors file
 whose tensors are called input.NAME and expected.NAME or output.NAME.
 
-Left out are .git, .hg, .svn, .jj and empty folders. Symlinks may not lead
-outside; those to folders are expanded.`)
+Left out is what tools leave in a folder (.git, .gitattributes, __pycache__,
+.cache/huggingface/download, .DS_Store and the like; docs/packing.md has the
+list), what a file .cartonignore lists, and what --exclude says; --include
+brings back. GLOB is as in pull. Symlinks may not lead outside; those to folders
+are expanded. A snapshot in a Hugging Face cache is packed as the files that it
+stands for.`)
 	return b.String()
 }
 
@@ -84,6 +91,7 @@ func packOptions(c *cli.Context) (pack.Options, error) {
 		License: c.String("license"), Repository: c.String("repository"), Homepage: c.String("homepage"),
 		Platforms: c.StringSlice("platform"),
 		InfoFile:  c.String("carton-toml"), Misc: c.String("misc"), TensorData: c.String("tensor-data"),
+		Exclude: c.StringSlice("exclude"), Include: c.StringSlice("include"), Update: c.Bool("update"),
 		Strict: c.Bool("strict"), AllowInvalid: c.Bool("allow-invalid"),
 	}
 	if err := notEmpty(c, "runner", "framework-version", "carton-toml", "misc", "tensor-data"); err != nil {

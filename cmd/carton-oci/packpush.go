@@ -44,15 +44,40 @@ func (s *session) packLoose(c *cli.Context, source string, to cartonoci.Location
 			return nil, withHint(err, "name a folder elsewhere: oci:DIR:TAG")
 		}
 	}
-	return s.pack(c, []string{loc.Path}, opts)
+	loose, err := s.pack(c, []string{loc.Path}, opts)
+	if err == nil && len(loose.LeftOut) > 0 {
+		s.notef("left out %s", s.shownLeftOut(loose.LeftOut))
+	}
+	return loose, err
 }
 
-// lacksManifest reports whether a folder has all of a carton but MANIFEST.
+// lacksManifest reports whether a folder has a carton.toml and no MANIFEST.
 func lacksManifest(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, carton.ManifestName))
-	info, err1 := os.Stat(filepath.Join(dir, carton.InfoName))
-	model, err2 := os.Stat(filepath.Join(dir, "model"))
-	return os.IsNotExist(err) && errors.Join(err1, err2) == nil && info.Mode().IsRegular() && model.IsDir()
+	info, infoErr := os.Stat(filepath.Join(dir, carton.InfoName))
+	return os.IsNotExist(err) && infoErr == nil && info.Mode().IsRegular()
+}
+
+// isCartonFolder reports whether a folder is a carton: it has MANIFEST and
+// carton.toml. Any other file may be called MANIFEST.
+func isCartonFolder(dir string) bool {
+	for _, name := range []string{carton.ManifestName, carton.InfoName} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.Mode().IsRegular() {
+			return false
+		}
+	}
+	return true
+}
+
+// adviseToUpdate adds to an error about a folder that is a carton what to do if
+// its files were changed on purpose.
+func adviseToUpdate(name string, err error) error {
+	var about *carton.Error
+	if !isCartonFolder(name) || !errors.As(err, &about) ||
+		!errors.Is(err, carton.ErrChecksum) && !strings.Contains(about.Msg, carton.ManifestName) {
+		return err
+	}
+	return withHint(err, "if the files were changed on purpose: carton-oci pack %s --update -o FILE.carton, or push with --update, makes a new MANIFEST", name)
 }
 
 // pushCarton pushes what was packed on the way, or else the SOURCE as it is.
@@ -71,15 +96,15 @@ func pushCarton(
 // packed.
 func adviseToPack(source string, err error) error {
 	loc, locErr := cartonoci.ParseLocation(source)
-	if locErr != nil || loc.Kind != cartonoci.KindPath || !errors.Is(err, carton.ErrFormat) {
+	if locErr != nil || loc.Kind != cartonoci.KindPath || !errors.Is(err, carton.ErrFormat) && !errors.Is(err, carton.ErrChecksum) {
 		return err
 	}
 	info, statErr := os.Stat(loc.Path)
 	if statErr != nil || !info.IsDir() && strings.HasSuffix(loc.Path, ".carton") {
 		return err
 	}
-	if _, statErr := os.Stat(filepath.Join(loc.Path, carton.ManifestName)); info.IsDir() && statErr == nil {
-		return err
+	if isCartonFolder(loc.Path) {
+		return adviseToUpdate(loc.Path, err)
 	}
 	return withHint(err, "--runner NAME --framework-version REQ packs it on the way: carton-oci pack --help")
 }

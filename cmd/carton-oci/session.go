@@ -21,6 +21,7 @@ type session struct {
 	trace   *trace // of --debug, else nil
 	display *display
 	showing bool // whether progress may be shown
+	debug   bool // lists are not cut short
 }
 
 // command makes an action of a function that takes a session.
@@ -46,7 +47,7 @@ func newSession(c *cli.Context, out *printer) (*session, error) {
 		return nil, err
 	}
 	out.json, out.quiet = format == "json", c.Bool("quiet")
-	s := &session{printer: out, showing: !out.quiet && !out.json && !c.Bool("no-progress")}
+	s := &session{printer: out, debug: c.Bool("debug"), showing: !out.quiet && !out.json && !c.Bool("no-progress")}
 	if !has(c, "plain-http") {
 		return s, nil
 	}

@@ -47,4 +47,6 @@ func (s *session) open(c *cli.Context, arg string) (*source, error) {
 }
 
 // fail says what the command was doing.
-func (s *source) fail(err error) error { return fmt.Errorf("%s %s: %w", s.verb, s.name, err) }
+func (s *source) fail(err error) error {
+	return fmt.Errorf("%s %s: %w", s.verb, s.name, adviseToUpdate(s.name, err))
+}

@@ -65,7 +65,7 @@ type ExtractOptions struct {
 // name that this system can't hold is ErrInsecurePath. Errors of the source are
 // as with [Assemble].
 func Extract(ctx context.Context, dir string, src Source, opts ExtractOptions) error {
-	if err := checkPatterns(opts); err != nil {
+	if err := CheckPatterns(slices.Concat(opts.Include, opts.Exclude)...); err != nil {
 		return err
 	}
 	out, err := place.CreateFolder(dir, place.Options{Replace: opts.Replace, Resume: true})

@@ -1,7 +1,6 @@
 package carton
 
 import (
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -44,52 +43,6 @@ func folderPrefix(folder string) string {
 		return ""
 	}
 	return folder[1:] + "/"
-}
-
-// checkPatterns refuses patterns that match nothing by mistake.
-func checkPatterns(opts ExtractOptions) error {
-	for _, p := range slices.Concat(opts.Include, opts.Exclude) {
-		if _, err := path.Match(p, ""); err != nil || strings.Trim(p, "/") == "" {
-			return fmt.Errorf("pattern %q: %w", p, path.ErrBadPattern)
-		}
-	}
-	return nil
-}
-
-func matchAny(patterns []string, p string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool { return matchPattern(pattern, p) })
-}
-
-// matchPattern is the rule of [ExtractOptions].
-func matchPattern(pattern, p string) bool {
-	if !strings.Contains(pattern, "/") {
-		ok, _ := path.Match(pattern, path.Base(p))
-		return ok
-	}
-	if strings.HasSuffix(pattern, "/") {
-		pattern += "**"
-	}
-	return matchComponents(strings.Split(strings.TrimPrefix(pattern, "/"), "/"), strings.Split(p, "/"))
-}
-
-// matchComponents matches one component after another. reach[i] says whether
-// the pattern so far can stand for the first i components, which keeps many
-// "**" from costing more than their number times the path's length.
-func matchComponents(pattern, p []string) bool {
-	reach := make([]bool, len(p)+1)
-	reach[0] = true
-	for _, c := range pattern {
-		next := make([]bool, len(p)+1)
-		for i := range reach {
-			if c == "**" {
-				next[i] = reach[i] || i > 0 && next[i-1]
-			} else if i > 0 && reach[i-1] {
-				next[i], _ = path.Match(c, p[i-1])
-			}
-		}
-		reach = next
-	}
-	return reach[len(p)]
 }
 
 // checkLocalName refuses a path that files of an operating system can't have,

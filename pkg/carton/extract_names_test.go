@@ -64,7 +64,7 @@ func TestPatterns(t *testing.T) {
 		{"a/**/b/**/c", "a/b/x/b/c", true},
 		{"a/x**y/b", "a/xzy/b", true},
 	} {
-		if got := matchPattern(c.pattern, c.path); got != c.want {
+		if got := MatchPath(c.pattern, c.path); got != c.want {
 			t.Errorf("%q, %q: got %v, want %v", c.pattern, c.path, got, c.want)
 		}
 	}

@@ -9,15 +9,18 @@
 // not of dates, modes, owners, the folder's name, or the machine. carton.toml is
 // written in one order; MANIFEST is sorted.
 //
-// Files of a folder go to model/ by their paths. What is left out is said:
-// folders of version control (.git, .hg, .svn, .jj) and empty folders, which a
-// carton does not have; any other name that begins with a dot is kept.
+// Files of a folder go to model/ by their paths. What tools leave beside a model
+// is left out by one list ([LeftOutByDefault]), which a folder's [IgnoreFile] and
+// options continue, and empty folders are, which a carton does not have; all of it
+// is said. So one revision of a repository is one model, however it was fetched.
+// What an older MANIFEST lists stays (Options.Update).
 //
 // A symlink to a file stays a symlink where its target is in the carton too and
 // is seen from the same place; else its content is packed. One to a folder is
 // expanded, as cartons have none. A symlink that leads outside of what is packed
 // is refused, as is everything that is neither file, folder nor symlink. Nothing
-// outside is read, whoever changes the folder meanwhile.
+// outside is read, whoever changes the folder meanwhile. Of a snapshot in a hub's
+// cache the blobs of the same repository are inside, and nothing else of it.
 //
 // Every file is hashed once, and reading it again checks it: a file that changes
 // after Open is carton.ErrChecksum, never another carton.
@@ -31,6 +34,7 @@
 // Files of a tree in the Plums Model Format are called what they are in it, in the
 // table [categories] of carton.toml, where their names say something else.
 //
-// A carton.toml that is given is kept byte for byte: the file that Options name,
-// or that of a folder which is laid out as a carton already.
+// A folder is a carton if it has MANIFEST and carton.toml. A carton.toml that is
+// given is kept byte for byte: the file that Options name, or the one in the
+// folder's root.
 package pack

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -66,34 +67,26 @@ func (p *packer) open(dir string) (*os.Root, error) {
 }
 
 // collectFolder finds the files of a folder: of a carton that lacks its
-// MANIFEST, a tree in the Plums Model Format, or anything else.
+// MANIFEST, a tree in the Plums Model Format, a snapshot in a hub's cache, or
+// anything else.
 func (p *packer) collectFolder(dir string) error {
-	root, err := p.open(dir)
+	w := &walk{below: modelFolder, paths: &p.paths}
+	s, err := findSnapshot(dir)
 	if err != nil {
 		return bare(dir, err)
 	}
-	w := &walk{root: root, below: modelFolder, paths: &p.paths}
-	if isFile(root, carton.ManifestName) {
-		return hint.With(fmt.Errorf("%w: it has a %s", ErrCarton, carton.ManifestName), "push it as it is: carton-oci push")
+	if s != nil {
+		dir, w.base, w.inCache = s.cache, s.base, true
+		p.out.Snapshot, _ = s.commit()
 	}
-	switch {
-	case isFile(root, carton.InfoName) && isDir(root, "model"):
-		if err := p.keepInfo(root); err != nil {
-			return err
-		}
-		w.below = ""
-	default:
-		is, err := pmf.Detect(localfile.FS(root))
-		if err != nil {
-			return err
-		}
-		if is {
-			if err := p.readTree(root); err != nil {
-				return err
-			}
-		} else if pmf.Headless(localfile.FS(root)) {
-			p.warnf("is laid out like a tree of the Plums Model Format, and has no metadata.yaml: it is packed as a folder like any other")
-		}
+	if w.root, err = p.open(dir); err != nil {
+		return bare(dir, err)
+	}
+	if err := p.whatFolder(w); err != nil {
+		return err
+	}
+	if w.rules, err = p.rulesOf(w.root, w.base); err != nil {
+		return err
 	}
 	if err := w.collect(); err != nil {
 		return err
@@ -105,37 +98,104 @@ func (p *packer) collectFolder(dir string) error {
 		return &carton.Error{Kind: carton.ErrFormat, Msg: "holds no files"}
 	}
 	p.files, p.out.LeftOut = append(p.files, w.files...), w.leftOut
+	if s == nil {
+		return nil
+	}
+	return p.checkWhole(w.root, s, w.rules)
+}
+
+// whatFolder says what a folder is by what lies in it.
+func (p *packer) whatFolder(w *walk) error {
+	files, err := fs.Sub(localfile.FS(w.root), path.Clean(w.base))
+	if err != nil {
+		return err
+	}
+	switch hasInfo := isFile(files, carton.InfoName); {
+	case hasInfo && isFile(files, carton.ManifestName):
+		if !p.opts.Update {
+			err := hint.With(fmt.Errorf("%w: it has a %s", ErrCarton, carton.ManifestName), "--update makes it a new MANIFEST, if its files were changed")
+			return hint.With(err, "push it as it is: carton-oci push")
+		}
+		w.below, w.skip = "", []string{carton.ManifestName}
+		return errors.Join(p.keepInfo(files), w.keepListed(files))
+	case p.opts.Update:
+		return optionsf("it is no carton whose MANIFEST could be made anew: it has no %s and %s", carton.InfoName, carton.ManifestName)
+	case hasInfo:
+		if isDir(files, "model") || isDir(files, "misc") || isDir(files, "tensor_data") {
+			w.below = ""
+		} else {
+			w.skip = []string{carton.InfoName} // it is the carton's
+		}
+		return p.keepInfo(files)
+	}
+	is, err := pmf.Detect(files)
+	if err != nil {
+		return err
+	}
+	if is {
+		return p.readTree(files)
+	}
+	if pmf.Headless(files) {
+		p.warnf("is laid out like a tree of the Plums Model Format, and has no metadata.yaml: it is packed as a folder like any other")
+	}
 	return nil
 }
 
-func isFile(root *os.Root, name string) bool {
-	info, err := root.Stat(name)
+func isFile(files fs.FS, name string) bool {
+	info, err := fs.Stat(files, name)
 	return err == nil && info.Mode().IsRegular()
 }
 
-func isDir(root *os.Root, name string) bool {
-	info, err := root.Stat(name)
+func isDir(files fs.FS, name string) bool {
+	info, err := fs.Stat(files, name)
 	return err == nil && info.IsDir()
 }
 
 // keepInfo takes the carton.toml of a folder that is laid out as a carton.
-func (p *packer) keepInfo(root *os.Root) error {
+func (p *packer) keepInfo(files fs.FS) error {
 	if what := p.opts.describes(); what != "" {
 		return optionsf("the folder has a carton.toml, which is kept as it is: got %s beside it", what)
 	}
 	if p.opts.InfoFile != "" {
 		return optionsf("the folder has a carton.toml, which is kept as it is: got another")
 	}
-	if isFile(root, carton.LinksName) {
+	switch links := isFile(files, carton.LinksName); {
+	case links && p.opts.Update:
+		err := &carton.Error{Path: carton.LinksName, Kind: carton.ErrFormat, Msg: "is there: what it links would have to be at hand for a new MANIFEST"}
+		return hint.With(err, "make it whole, and change that: carton-oci pull DIR --unpack OTHER")
+	case links:
 		return &carton.Error{Path: carton.LinksName, Kind: carton.ErrFormat, Msg: "is there without a MANIFEST that says what it links"}
 	}
-	f, err := localfile.OpenIn(root, carton.InfoName)
+	f, err := files.Open(carton.InfoName)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	p.given, err = readAll(f, carton.InfoName, carton.MaxInfoBytes)
 	return err
+}
+
+// keepListed keeps what MANIFEST lists, whatever the rules leave out, and leaves
+// out MANIFEST itself.
+func (w *walk) keepListed(files fs.FS) error {
+	f, err := files.Open(carton.ManifestName)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	raw, err := readAll(f, carton.ManifestName, carton.MaxManifestBytes)
+	if err != nil {
+		return err
+	}
+	m, err := carton.ParseManifest(raw)
+	if err != nil {
+		return err
+	}
+	w.listed = map[string]bool{}
+	for _, e := range m.Entries() {
+		w.listed[e.Path] = true
+	}
+	return nil
 }
 
 // collectFile finds one file. alone says that it is all there is, and may get
@@ -190,7 +250,10 @@ func (p *packer) addFolders() error {
 			return err
 		}
 		w := &walk{root: root, below: extra.below, paths: &p.paths}
-		if err := w.collect(); err != nil {
+		if w.rules, err = p.rulesOf(root, ""); err == nil {
+			err = w.collect()
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", carton.QuotePath(extra.dir), err)
 		}
 		if err := p.refuseSecrets(w.files); err != nil {

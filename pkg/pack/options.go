@@ -39,6 +39,15 @@ type Options struct {
 	// Links are addresses that serve members already.
 	Links []Link
 
+	// Exclude are patterns, as in [carton.ExtractOptions], of what is left out of a
+	// folder besides [LeftOutByDefault] and what its [IgnoreFile] lists; Include are
+	// those of what is brought back, whatever left it out. A folder that matches
+	// stands for all in it.
+	Exclude, Include []string
+
+	// Update packs a folder that is a carton, whose files were changed, with a new
+	// MANIFEST. Its carton.toml stays as it is, and so does the folder.
+	Update bool
 	// Strict refuses what is a warning else.
 	Strict bool
 	// AllowInvalid packs files that are broken: recorded checksums that don't match,

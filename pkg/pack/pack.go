@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
@@ -29,6 +30,9 @@ type Carton struct {
 	// LeftOut are the files and folders that are no part of it; a folder that is
 	// left out because it is empty ends in "/".
 	LeftOut []string
+	// Snapshot is the commit of a hub's cache that was packed, "" where the folder is
+	// none.
+	Snapshot string
 	// PMF is the tree that was packed, nil for none.
 	PMF *pmf.Model
 }
@@ -85,6 +89,9 @@ func (p *packer) run(ctx context.Context, paths []string) error {
 			return optionsf("got a carton.toml and %s, want one of them", what)
 		}
 	}
+	if err := carton.CheckPatterns(slices.Concat(p.opts.Include, p.opts.Exclude)...); err != nil {
+		return optionsf("%v", err)
+	}
 	if err := p.collect(paths); err != nil {
 		return err
 	}
@@ -99,6 +106,9 @@ func (p *packer) run(ctx context.Context, paths []string) error {
 		return err
 	}
 	if err := p.checkSums(); err != nil {
+		return err
+	}
+	if err := p.checkClaims(); err != nil {
 		return err
 	}
 	src, err := newSource(p.files, p.roots)

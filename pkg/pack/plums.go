@@ -3,21 +3,20 @@ package pack
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
-	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pmf"
 )
 
 // readTree reads a tree in the Plums Model Format, and takes what it says of
 // itself where nobody said otherwise.
-func (p *packer) readTree(root *os.Root) error {
-	m, err := pmf.Read(localfile.FS(root), pmf.Options{Strict: p.opts.Strict})
+func (p *packer) readTree(files fs.FS) error {
+	m, err := pmf.Read(files, pmf.Options{Strict: p.opts.Strict})
 	var invalid *pmf.Invalid
 	if errors.As(err, &invalid) && p.opts.AllowInvalid {
 		for _, v := range invalid.Violations {

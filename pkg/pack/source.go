@@ -29,6 +29,7 @@ type file struct {
 	hash   string // lower-case hex sha256, once hashed
 	md5    string // where it was asked for
 	sum    bool   // MD5 is asked for
+	claim  string // the sha256 that it should have, "" where nothing says so
 }
 
 // content is what can be read of a file.
