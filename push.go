@@ -46,8 +46,9 @@ type PushResult struct {
 	// BytesDownloaded counts the bytes of blobs and links that came from where the
 	// carton is, to be sent or to be checked.
 	BytesDownloaded int64 `json:"bytesDownloaded,omitempty"`
-	// Warnings say what is wrong with the weights: shards that an index lists and the
-	// carton lacks, broken headers. They are pushed as they are.
+	// Warnings say what is wrong with the carton though it is pushed as it is: what the
+	// format's loader fails on, shards that an index lists and the carton lacks, broken
+	// headers of weights.
 	Warnings []string `json:"warnings,omitempty"`
 	// Seconds is how long the push took.
 	Seconds float64 `json:"seconds"`
@@ -106,7 +107,8 @@ func (r *PushResult) Bytes() int64 {
 // carton. What is checked of a copy is what convert.Copy says.
 //
 // A carton that [carton.Check] finds errors in is not pushed, unless AllowInvalid says
-// so. With NoClobber, a tag that points to something else is an error wrapping
+// so. What only the format's loader fails on is pushed, and is among the warnings: a
+// registry is to hold what there is, be it for another loader. With NoClobber, a tag that points to something else is an error wrapping
 // layout.ErrTagExists; a push of what is there already is none.
 func Push(ctx context.Context, source, ref string, opts PushOptions) (*PushResult, error) {
 	from, err := ParseLocation(source)
@@ -185,8 +187,9 @@ type push struct {
 	// client reached src and site.
 	client *client
 	// imageTags are those of the image form; nil where none is pushed.
-	imageTags []string
-	left      []string // image forms of other models, beside the tags that move
+	imageTags  []string
+	unloadable []string // why the format's loader fails on it
+	left       []string // image forms of other models, beside the tags that move
 	// imaging and imagePlan make the image form of a copy; nil where none is pushed.
 	imaging   *imaging
 	imagePlan *convert.ImagePlan
@@ -273,8 +276,12 @@ func (p *push) check(ctx context.Context) error {
 	}
 	var errs []error
 	for _, f := range findings {
-		if f.Severity == carton.SeverityError {
+		switch f.Severity {
+		case carton.SeverityError:
 			errs = append(errs, f.Err)
+		case carton.SeverityLoader:
+			p.unloadable = append(p.unloadable, f.Err.Error())
+		case carton.SeverityWarning:
 		}
 	}
 	if len(errs) == 0 {
@@ -325,6 +332,7 @@ func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
 		return nil, nil, err
 	}
 	result := p.expected(forms)
+	result.Warnings = append(p.unloadable, result.Warnings...)
 	if isArtifact {
 		result.Source = &SourceArtifact{Reference: p.from.Redacted(), Digest: original.Descriptor().Digest, Copied: copied}
 	}

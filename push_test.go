@@ -45,6 +45,7 @@ func (w *watched) Fetch(ctx context.Context, d ocispec.Descriptor) (io.ReadClose
 func sample() *cartontest.Source {
 	return cartontest.New(map[string][]byte{
 		"model/a.bin": bytes.Repeat([]byte("a"), 10_000), "model/b.bin": []byte("b"), "model/twin.bin": []byte("b"),
+		carton.IndexName: []byte("tensor = []\n"),
 	}, nil)
 }
 
@@ -74,7 +75,7 @@ func TestPushSaysWhatItDid(t *testing.T) {
 			t.Errorf("got the layer %+v, want it uploaded, with size and type", l)
 		}
 	}
-	wantPaths := []string{"MANIFEST", "carton.toml", "model/a.bin", "model/b.bin", "model/twin.bin"}
+	wantPaths := []string{"MANIFEST", "carton.toml", "model/a.bin", "model/b.bin", "model/twin.bin", carton.IndexName}
 	if diff := cmp.Diff(wantPaths, paths); diff != "" {
 		t.Errorf("paths: (-want +got)\n%s", diff)
 	}
@@ -87,7 +88,7 @@ func TestPushSaysWhatItDid(t *testing.T) {
 	if b, twin := first.Layers[3], first.Layers[4]; b.Digest != twin.Digest {
 		t.Errorf("got the digests %s and %s of one content", b.Digest, twin.Digest)
 	}
-	if got, want := first.Bytes(), int64(10_001+len(cartontest.Info)+len(src.Manifest().Bytes())); got != want {
+	if got, want := first.Bytes(), int64(10_013+len(cartontest.Info)+len(src.Manifest().Bytes())); got != want {
 		t.Errorf("got %d bytes, want %d", got, want)
 	}
 	for _, tag := range []string{"1", "latest", first.Digest.String()} {

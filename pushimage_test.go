@@ -62,9 +62,9 @@ func TestPushImage(t *testing.T) {
 	if diff := cmp.Diff(want, result.Image); diff != "" || artifact != result.Digest {
 		t.Errorf("got the artifact %s and the image %s", result.Digest, diff)
 	}
-	// Each blob once: MANIFEST, carton.toml, three tars, the tar of two, two configs.
-	if n := r.Count("PUT", "/blobs/uploads/"); n != 8 {
-		t.Errorf("%d blobs were sent, want 8", n)
+	// Each blob once: MANIFEST, carton.toml, four tars, the tar of two, two configs.
+	if n := r.Count("PUT", "/blobs/uploads/"); n != 9 {
+		t.Errorf("%d blobs were sent, want 9", n)
 	}
 	if in, _ := r.Bytes("PUT", "/blobs/uploads/"); in != result.BytesUploaded {
 		t.Errorf("told of %d bytes, %d came", result.BytesUploaded, in)

@@ -87,7 +87,7 @@ func foreignForms() map[string]artifact {
 func TestModelsOfOtherProgramsAreWrapped(t *testing.T) {
 	u := newUser(t)
 	s := testregistry.Start(t, testregistry.Options{})
-	want := map[string]string{}
+	want := map[string]string{"tensor_data/index.toml": "tensor = []\n"} // which the format's loader wants
 	for name, content := range foreignFiles {
 		want["model/"+name] = content
 	}
@@ -126,7 +126,7 @@ func TestModelsOfOtherProgramsAreWrapped(t *testing.T) {
 // A carton that somebody pushed with another program keeps its members; its
 // model hash is the author's only if MANIFEST was pushed with it.
 func TestCartonsPushedByOtherPrograms(t *testing.T) {
-	m := newModel(map[string]string{"model/weights.bin": random("weights", 64<<10), "model/config.json": "{}", "misc/README.md": "# A model\n"})
+	m := newModel(map[string]string{"model/weights.bin": random("weights", 64<<10), "model/config.json": "{}", "misc/README.md": "# A model\n", "tensor_data/index.toml": "tensor = []\n"})
 	for _, f := range []family{"cnai", "cncf"} {
 		for _, manifest := range []bool{true, false} {
 			name := string(f) + " with MANIFEST"

@@ -34,6 +34,7 @@ import (
 //
 //	code N COMMAND ARG…         run a command, and want this exit code
 //	mkcarton FILE PATH=CONTENT… write a carton; CONTENT may be @SIZE random bytes
+//	                            at its end, -noindex leaves out tensor_data/
 //	mkfolder DIR PATH=CONTENT…  the same, unpacked
 //	mkmanifest DIR              write the MANIFEST of a folder's files
 //	mkzip FILE DIR              zip a folder as it is, right or wrong
@@ -137,8 +138,12 @@ func scriptCode(ts *testscript.TestScript, _ bool, args []string) {
 
 // scriptMake is mkcarton and mkfolder.
 func scriptMake(ts *testscript.TestScript, _ bool, args []string) {
-	files, symlinks := map[string][]byte{}, map[string]string{}
+	files, symlinks := map[string][]byte{carton.IndexName: []byte("tensor = []\n")}, map[string]string{}
 	for i, arg := range args[1:] {
+		if arg == "-noindex" {
+			delete(files, carton.IndexName)
+			continue
+		}
 		if link, target, ok := strings.Cut(arg, "->"); ok {
 			symlinks[link] = target
 			continue

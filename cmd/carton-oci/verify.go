@@ -83,7 +83,7 @@ func runVerify(c *cli.Context, s *session) error {
 	var errs []error
 	for _, f := range report.Findings {
 		v.Findings = append(v.Findings, finding{f.Severity.String(), f.Path, f.Err.Error()})
-		if f.Severity == carton.SeverityError {
+		if f.Severity != carton.SeverityWarning {
 			errs = append(errs, f.Err)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 // to misc/, the types, shapes and lengths of tensors as far as they are known,
 // what lies where the format has no place for it, MANIFEST's form and member names. Of the members it reads carton.toml and index.toml alone.
 //
+// What the format's own loader fails on is found, too: see [SeverityLoader].
+//
 // What it finds is in the findings; the error is for a source that can't be
 // read.
 func Check(ctx context.Context, src Source) ([]Finding, error) {
@@ -89,7 +91,8 @@ func (c *checker) readIndex(ctx context.Context) (*TensorIndex, error) {
 		return nil, c.contentError(IndexName, err)
 	}
 	if b == nil {
-		c.find(SeverityWarning, ErrFormat, IndexName, "is missing; the reference loader wants it, be it empty (tensor = [])")
+		c.find(SeverityLoader, ErrFormat, IndexName, loaderFails+"is missing, want one that is empty: tensor = []")
+		return emptyTensorIndex(), nil
 	}
 	index, f := parseIndex(b)
 	c.findings = append(c.findings, f.list...)

@@ -36,7 +36,9 @@ func TestCheck(t *testing.T) {
 			if report.OK() == strings.Contains(strings.Join(append(wantCheck, wantVerify...), "\n"), "error: ") {
 				t.Errorf("Verify: got OK %t", report.OK())
 			}
-			checkParsers(t, src, wantCheck)
+			if checkParsers(t, src, wantCheck); len(found) > 0 {
+				checkSeverities(t, src, found)
+			}
 		})
 	}
 }
@@ -101,11 +103,32 @@ func checkParsers(t *testing.T, src carton.Source, want []string) {
 			t.Errorf("got %v, and Check finds no error", err)
 		}
 	}
+	if len(want) > 0 && strings.Contains(want[0], "the format's loader fails") {
+		return
+	}
 	if len(want) > 0 && strings.HasPrefix(want[0], "error: carton.toml: ") && infoErr == nil {
 		t.Errorf("ReadInfo accepts it; want %q", want[0])
 	}
 	if len(want) > 0 && strings.HasPrefix(want[0], "error: tensor_data/index.toml: ") && indexErr == nil {
 		t.Errorf("ReadTensorIndex accepts it; want %q", want[0])
+	}
+}
+
+// checkSeverities wants what the format's loader fails on to be told from what
+// breaks the format: a carton of the one kind can still be read.
+func checkSeverities(t *testing.T, src carton.Source, found []carton.Finding) {
+	t.Helper()
+	_, infoErr := carton.ReadInfo(t.Context(), src)
+	_, indexErr := carton.ReadTensorIndex(t.Context(), src)
+	broken := false
+	for _, f := range found {
+		broken = broken || f.Severity == carton.SeverityError
+		if got := strings.Contains(f.Err.Error(), "the format's loader fails"); got != (f.Severity == carton.SeverityLoader) {
+			t.Errorf("%v: got the severity %d", f.Err, f.Severity)
+		}
+	}
+	if !broken && (infoErr != nil || indexErr != nil) {
+		t.Errorf("nothing breaks the format: got %v, %v", infoErr, indexErr)
 	}
 }
 

@@ -13,14 +13,19 @@ func (c *checker) checkReferences(info *Info, index *TensorIndex) {
 	c.checkDeclared(info)
 	for i, t := range info.SelfTests {
 		at := fmt.Sprintf("self_test %d", i+1)
-		c.checkTable(at+": inputs", t.Inputs, inputs, "input", index)
-		c.checkTable(at+": expected_out", t.ExpectedOut, outputs, "output", index)
+		c.checkTable(at+": inputs", t.Inputs, inputs, "input", SeverityError)
+		c.checkTable(at+": expected_out", t.ExpectedOut, outputs, "output", SeverityError)
+		c.checkThere(at+": inputs", t.Inputs, index)
+		c.checkThere(at+": expected_out", t.ExpectedOut, index)
 		c.checkValues(at, info, index, t.Inputs, t.ExpectedOut)
 	}
 	for i, e := range info.Examples {
 		at := fmt.Sprintf("example %d", i+1)
-		c.checkTable(at+": inputs", e.Inputs, inputs, "input", index)
-		c.checkTable(at+": sample_out", e.SampleOut, outputs, "output", index)
+		// Nothing runs an example: loaders show it, whatever is declared.
+		c.checkTable(at+": inputs", e.Inputs, inputs, "input", SeverityWarning)
+		c.checkTable(at+": sample_out", e.SampleOut, outputs, "output", SeverityWarning)
+		c.checkThere(at+": inputs", e.Inputs, index)
+		c.checkThere(at+": sample_out", e.SampleOut, index)
 		c.checkValues(at, info, index, e.Inputs, e.SampleOut)
 	}
 }
@@ -132,15 +137,25 @@ func showLengths(shape []int64) string {
 	return "[" + strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ", ") + "]"
 }
 
-func (c *checker) checkTable(at string, refs map[string]string, declared map[string]bool, what string, index *TensorIndex) {
+// checkTable wants the names of a test or an example to be declared.
+func (c *checker) checkTable(at string, refs map[string]string, declared map[string]bool, what string, s Severity) {
 	for _, name := range sortedKeys(refs) {
 		if !declared[name] {
-			c.find(SeverityError, ErrFormat, InfoName, "%s: the model declares no %s %s", at, what, quoteShort(name))
+			c.find(s, ErrFormat, InfoName, "%s: the model declares no %s %s", at, what, quoteShort(name))
 		}
+	}
+}
+
+// checkThere wants what a test or an example refers to. A part of a nested tensor
+// is no tensor to loaders.
+func (c *checker) checkThere(at string, refs map[string]string, index *TensorIndex) {
+	for _, name := range sortedKeys(refs) {
 		ref := refs[name]
 		if tensor, ok := strings.CutPrefix(ref, tensorPrefix); ok && index != nil {
 			if _, there := index.Lookup(tensor); !there {
 				c.find(SeverityError, ErrFormat, InfoName, "%s.%s: tensor_data/index.toml has no tensor %s", at, quotePath(name), quoteShort(tensor))
+			} else if index.inner[tensor] {
+				c.find(SeverityLoader, ErrFormat, InfoName, loaderFails+"%s.%s: %s is a part of a nested tensor", at, quotePath(name), quoteShort(tensor))
 			}
 		}
 		if file, ok := strings.CutPrefix(ref, miscPrefix); ok && CheckPath("misc/"+file) == nil {

@@ -23,6 +23,11 @@ const (
 	// SeverityWarning: readers accept it, though it is not as the format wants
 	// it, or not portable.
 	SeverityWarning Severity = iota
+	// SeverityLoader: the format's reference loader fails on it, with an error or a
+	// panic. The carton can be read here, and nothing that it holds is lost; but
+	// nobody can load it. What the loader fails on follows from its source:
+	// https://github.com/VivekPanyam/carton, source/carton/src/format/v1.
+	SeverityLoader
 	// SeverityError: it breaks the format, or the content is not what MANIFEST
 	// promises.
 	SeverityError
@@ -30,11 +35,14 @@ const (
 
 // String returns "warning" or "error".
 func (s Severity) String() string {
-	if s == SeverityError {
-		return "error"
+	if s == SeverityWarning {
+		return "warning"
 	}
-	return "warning"
+	return "error"
 }
+
+// loaderFails is what findings of SeverityLoader begin with.
+const loaderFails = "the format's loader fails on this: "
 
 func sortedKeys[V any](m map[string]V) []string {
 	return slices.SortedFunc(maps.Keys(m), cmp.Compare[string])

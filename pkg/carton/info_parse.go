@@ -103,7 +103,7 @@ func parseRunner(t tomlTable) Runner {
 	}
 	switch v := r.values["runner_compat_version"].(type) {
 	case nil:
-		r.faults.warnf("runner.runner_compat_version: is missing; the reference loader refuses a carton without it")
+		r.faults.loaderf("runner.runner_compat_version: is missing")
 	case int64:
 		if v < 0 {
 			r.errorf("runner_compat_version", "got %d, want 0 or more", v)
@@ -171,6 +171,11 @@ func parseSelfTest(t tomlTable) SelfTest {
 }
 
 func parseExample(t tomlTable) Example {
+	for _, key := range []string{"inputs", "sample_out"} {
+		if _, there := t.values[key]; !there {
+			t.faults.loaderf("%s%s: is missing", t.at, key)
+		}
+	}
 	return Example{
 		Name:        t.text("name"),
 		Description: t.text("description"),

@@ -8,6 +8,7 @@ import (
 type TensorIndex struct {
 	Tensors []Tensor
 	byName  map[string]int
+	inner   map[string]bool // the names of parts of nested tensors
 }
 
 // Tensor is one tensor of tensor_data/.
@@ -59,10 +60,16 @@ func ReadTensorIndex(ctx context.Context, src Source) (*TensorIndex, error) {
 	if err != nil {
 		return nil, err
 	}
+	if b == nil {
+		return emptyTensorIndex(), nil
+	}
 	return ParseTensorIndex(b)
 }
 
-// readIndex returns the bytes of the index, none where there are no tensors.
+func emptyTensorIndex() *TensorIndex { return &TensorIndex{byName: map[string]int{}} }
+
+// readIndex returns the bytes of the index, nil where there is none because there
+// are no tensors.
 func readIndex(ctx context.Context, src Source) ([]byte, error) {
 	if _, ok := src.Manifest().Lookup(IndexName); ok {
 		return ReadMember(ctx, src, IndexName, MaxIndexBytes)
@@ -91,11 +98,14 @@ func ParseTensorIndex(b []byte) (*TensorIndex, error) {
 // with it. The index is nil where it is no TOML.
 func parseIndex(b []byte) (*TensorIndex, *faults) {
 	f := &faults{path: IndexName}
-	x := &TensorIndex{byName: map[string]int{}}
+	x := emptyTensorIndex()
 	values, err := decodeTOML(IndexName, b, MaxIndexBytes, MaxTOMLItems)
 	if err != nil {
 		f.addErr(err)
 		return nil, f
+	}
+	if _, ok := values["tensor"]; !ok {
+		f.loaderf("holds no tensor and does not say so, want: tensor = []")
 	}
 	bare := 0 // tensors without inner
 	for _, t := range (tomlTable{values: values, faults: f}).tables("tensor") {
@@ -110,12 +120,17 @@ func parseIndex(b []byte) (*TensorIndex, *faults) {
 		x.Tensors = append(x.Tensors, tensor)
 	}
 	if bare > 0 {
-		f.warnf("%d of %d tensors have no inner; the reference loader wants it, be it empty", bare, len(x.Tensors))
+		f.loaderf("%d of %d tensors have no inner, want it in each: inner = []", bare, len(x.Tensors))
 	}
+	x.inner = map[string]bool{}
 	for i, t := range x.Tensors {
 		for _, name := range t.Inner {
 			inner, ok := x.Lookup(name)
+			twice := x.inner[name]
+			x.inner[name] = true
 			switch {
+			case twice:
+				f.loaderf("tensor %d: inner: %s is part of a nested tensor already, and can be part of one only", i+1, quoteShort(name))
 			case !ok:
 				f.errorf("tensor %d: inner: there is no tensor %s", i+1, quoteShort(name))
 			case inner.DType == Nested:

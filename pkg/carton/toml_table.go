@@ -30,11 +30,16 @@ func (f *faults) warnf(format string, args ...any) {
 	f.add(SeverityWarning, ErrFormat, format, args...)
 }
 
+// loaderf notes what the reference loader fails on.
+func (f *faults) loaderf(format string, args ...any) {
+	f.add(SeverityLoader, ErrFormat, loaderFails+format, args...)
+}
+
 func (f *faults) add(s Severity, kind error, format string, args ...any) {
 	f.list = append(f.list, Finding{Severity: s, Path: f.path, Err: errorf(kind, f.path, format, args...)})
 }
 
-// first returns the first error, nil where there are only warnings.
+// first returns the first error, nil where the file can be read.
 func (f *faults) first() error {
 	for _, found := range f.list {
 		if found.Severity == SeverityError {

@@ -41,10 +41,11 @@ type Report struct {
 	Unread []string
 }
 
-// OK reports whether no finding is an error. Members may still be Unread.
+// OK reports whether no finding is more than a warning. Members may still be
+// Unread.
 func (r *Report) OK() bool {
 	for _, f := range r.Findings {
-		if f.Severity == SeverityError {
+		if f.Severity != SeverityWarning {
 			return false
 		}
 	}

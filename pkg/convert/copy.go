@@ -152,7 +152,7 @@ func (c *copying) checkDiffID(i int, got digest.Digest) error {
 
 // Wrapped reports whether the carton has members that its artifact has not,
 // because OpenOptions.Wrap made a carton of it.
-func (s *Source) Wrapped() bool { return len(s.generated) > 0 }
+func (s *Source) Wrapped() bool { return s.generated[carton.InfoName] != nil }
 
 // blobLayer gives a blob of the artifact to another place.
 func (s *Source) blobLayer(desc ocispec.Descriptor, name string) layout.Layer {

@@ -133,7 +133,7 @@ func TestManifestIsRegenerated(t *testing.T) {
 		paths = append(paths, e.Path)
 		content(t, src, e.Path) // verified
 	}
-	if want := "carton.toml misc/x model/a.py model/l.py model/w.bin"; strings.Join(paths, " ") != want {
+	if want := "carton.toml misc/x model/a.py model/l.py model/w.bin tensor_data/index.toml"; strings.Join(paths, " ") != want {
 		t.Errorf("got %v, want %s", paths, want)
 	}
 	a, _ := m.Lookup("model/a.py")

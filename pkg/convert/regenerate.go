@@ -37,7 +37,22 @@ func (s *Source) regenerate(ctx context.Context) error {
 			return err
 		}
 	}
+	s.addIndex(files, prefix)
 	return s.useFiles(files, prefix)
+}
+
+// addIndex gives a carton without tensor_data/ the index that says so: the
+// format's loader fails on one that has none.
+func (s *Source) addIndex(files []foundFile, prefix string) {
+	for i := range files {
+		if strings.HasPrefix(prefix+files[i].path, path.Dir(carton.IndexName)+"/") {
+			return
+		}
+	}
+	if s.generated == nil {
+		s.generated = map[string][]byte{}
+	}
+	s.generated[carton.IndexName] = []byte("tensor = []\n")
 }
 
 // foundFile is a file or symlink of an artifact without MANIFEST.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -71,6 +72,7 @@ runner_compat_version = 1
 		"model/sub/copy.safetensors":             "weights 1",
 		"model/tokenizer.json":                   "[]",
 		"model/z.py":                             "z",
+		"tensor_data/index.toml":                 "tensor = []\n",
 	}
 	got := map[string]string{}
 	members, err := src.Members(t.Context())
@@ -113,10 +115,10 @@ func TestWrappingKeepsWhatLiesInModel(t *testing.T) {
 		paths []string
 		want  string
 	}{
-		"all of it":  {[]string{"model/a", "model/b/c"}, "carton.toml model/a model/b/c"},
-		"part of it": {[]string{"model/a", "b"}, "carton.toml model/b model/model/a"},
+		"all of it":  {[]string{"model/a", "model/b/c"}, "carton.toml model/a model/b/c tensor_data/index.toml"},
+		"part of it": {[]string{"model/a", "b"}, "carton.toml model/b model/model/a tensor_data/index.toml"},
 		"folders of a carton": {
-			[]string{"misc/a", "tensor_data/b"}, "carton.toml model/misc/a model/tensor_data/b",
+			[]string{"misc/a", "tensor_data/b"}, "carton.toml model/misc/a model/tensor_data/b tensor_data/index.toml",
 		},
 	} {
 		var layers []foreignLayer
@@ -171,5 +173,34 @@ func TestWhatWrappingNeeds(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), s, desc, opts); !errors.Is(err, layout.ErrDigest) {
 		t.Errorf("another config: got %v, want ErrDigest", err)
+	}
+}
+
+// TestWhatIsMadeLoads: a carton that a pull makes of an artifact without one is
+// what the format's loader reads, whose rules carton.Verify knows.
+func TestWhatIsMadeLoads(t *testing.T) {
+	for name, f := range map[string]foreign{
+		"a plain model": modctlModel(),
+		"a carton without MANIFEST": cnaiModel(
+			rawFile("carton.toml", cartontest.Info), rawFile("model/w.bin", "w"), rawFile("misc/x", "x")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			src, err := f.open(t, OpenOptions{Wrap: &Wrap{RunnerName: "noop", FrameworkVersion: "*"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := carton.Verify(t.Context(), src, carton.VerifyOptions{})
+			if err != nil || !report.OK() {
+				t.Errorf("got %v, %v", report, err)
+			}
+		})
+	}
+	// What has tensors, and no index, stays as it is: nobody can say what they are.
+	src, err := cnaiModel(rawFile("carton.toml", cartontest.Info), rawFile("tensor_data/t.bin", "t")).open(t, OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := src.Manifest().Lookup(carton.IndexName); ok {
+		t.Error("an index was made for tensors that it does not list")
 	}
 }

@@ -140,7 +140,7 @@ func (w *infoWriter) tests(tests []writtenTest) {
 			w.text("name", t.name)
 			w.text("description", t.description)
 			w.line("inputs", w.refs(t.inputs))
-			if len(t.outputs) > 0 {
+			if len(t.outputs) > 0 || example { // loaders want both tables in an example
 				w.line(outputs, w.refs(t.outputs))
 			}
 		}
@@ -149,6 +149,9 @@ func (w *infoWriter) tests(tests []writtenTest) {
 
 // refs writes an inline table, sorted by key.
 func (w *infoWriter) refs(refs map[string]string) string {
+	if len(refs) == 0 {
+		return "{}"
+	}
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		pairs = append(pairs, w.key(name)+" = "+w.quote(refs[name]))
