@@ -32,7 +32,7 @@ func TestDeadHostIsAskedOnce(t *testing.T) {
 				return
 			}
 			connections.Add(1)
-			defer c.Close()
+			t.Cleanup(func() { c.Close() })
 		}
 	}()
 	host := l.Addr().String()

@@ -104,7 +104,8 @@ func NewManifest(entries []Entry) (*Manifest, error) {
 	return ParseManifest(b.Bytes())
 }
 
-// Bytes returns MANIFEST verbatim, in a slice of the caller's.
+// Bytes returns MANIFEST verbatim, in a slice of the caller's: who reads it often
+// takes [Manifest.NewReader].
 func (m *Manifest) Bytes() []byte { return []byte(m.text) }
 
 // Len returns how many bytes MANIFEST has.

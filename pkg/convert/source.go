@@ -125,7 +125,7 @@ func (s *Source) Members(ctx context.Context) ([]carton.Member, error) {
 // Open opens a member, verified.
 func (s *Source) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	if name == carton.ManifestName {
-		return io.NopCloser(bytes.NewReader(s.carton.Bytes())), nil
+		return io.NopCloser(s.carton.NewReader()), nil
 	}
 	e, p, err := s.find(ctx, name)
 	if err != nil {
@@ -152,7 +152,10 @@ func (s *Source) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 // OpenRange opens a range of a member, unverified. In a compressed tar layer it
 // reads through what lies before.
 func (s *Source) OpenRange(ctx context.Context, name string, off, n int64) (io.ReadCloser, error) {
-	content, size := bytesAt(s.carton.Bytes()), int64(len(s.carton.Bytes()))
+	size := s.carton.Len()
+	content := func(off, n int64) (io.ReadCloser, error) {
+		return io.NopCloser(io.NewSectionReader(s.carton.NewReader(), off, n)), nil
+	}
 	if name != carton.ManifestName {
 		e, p, err := s.find(ctx, name)
 		if err != nil {

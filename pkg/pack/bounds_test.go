@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -149,5 +150,31 @@ func TestReorderedArraysAreBounded(t *testing.T) {
 	_, err := pack.Open(t.Context(), []string{filepath.Join(dir, "m")}, o)
 	if !errors.Is(err, carton.ErrLimit) || !strings.Contains(err.Error(), "Fortran") {
 		t.Errorf("got %v, want ErrLimit", err)
+	}
+}
+
+// TestReadingAMemberDoesNotCostAManifest: of three thousand files, each is read for
+// what it is; packing them is linear.
+func TestReadingAMemberDoesNotCostAManifest(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 3000 {
+		put(t, filepath.Join(dir, fmt.Sprintf("%d.txt", i)), "x")
+	}
+	c, err := packFolder(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 100 {
+		r, err := c.OpenRange(t.Context(), "model/7.txt", 0, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+	}
+	runtime.ReadMemStats(&after)
+	if got := (after.TotalAlloc - before.TotalAlloc) / 100; got > 64<<10 {
+		t.Errorf("got %d bytes allocated for each, want at most 64 KiB; MANIFEST has %d", got, c.Manifest().Len())
 	}
 }

@@ -115,7 +115,7 @@ func (s *source) Members(context.Context) ([]carton.Member, error) {
 // Open implements [carton.Source].
 func (s *source) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	if name == carton.ManifestName {
-		return text{bytes.NewReader(s.manifest.Bytes())}, nil
+		return io.NopCloser(s.manifest.NewReader()), nil
 	}
 	f, err := s.find(ctx, name)
 	if err != nil {
@@ -130,12 +130,14 @@ func (s *source) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 
 // OpenRange implements [carton.Source].
 func (s *source) OpenRange(ctx context.Context, name string, off, n int64) (io.ReadCloser, error) {
-	f := &file{text: s.manifest.Bytes(), size: int64(len(s.manifest.Bytes()))}
-	if name != carton.ManifestName {
-		var err error
-		if f, err = s.find(ctx, name); err != nil {
-			return nil, err
-		}
+	if name == carton.ManifestName {
+		return carton.NewRange(name, s.manifest.Len(), off, n, func(off, n int64) (io.ReadCloser, error) {
+			return io.NopCloser(io.NewSectionReader(s.manifest.NewReader(), off, n)), nil
+		})
+	}
+	f, err := s.find(ctx, name)
+	if err != nil {
+		return nil, err
 	}
 	return carton.NewRange(name, f.size, off, n, func(off, n int64) (io.ReadCloser, error) {
 		r, err := f.open()
