@@ -128,6 +128,13 @@ func (r *Registry) bearer(req *http.Request, repo, action string, use bool) bool
 	return true
 }
 
+// ExpireTokens makes every token that was given out worthless.
+func (r *Registry) ExpireTokens() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.tokens)
+}
+
 // serveToken is the token server.
 // https://distribution.github.io/distribution/spec/auth/token/
 func (r *Registry) serveToken(w http.ResponseWriter, req *http.Request) {
