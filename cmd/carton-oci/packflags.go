@@ -49,11 +49,12 @@ that is where their runners look. A folder with carton.toml and model/ is taken
 as it is; a tree in the Plums Model Format is checked by that format's rules.
 The same files and flags give the same carton, bit for bit.
 
-  carton-oci pack ./model -o m.carton --runner python --framework-version =3.11
+  carton-oci pack model.pt --framework-version =2.0.1
+  carton-oci pack ./model -o m.carton --runner noop
 
-What the files tell is filled in and shown: framework version, inputs and
-outputs of a .pt2; name and description of a Plums tree; inputs and outputs of a
-self test.
+What the files tell is filled in and shown: framework version, platforms, inputs
+and outputs of a .pt2; name and licence at the head of a README.md; name and
+description of a Plums tree; inputs and outputs of a self test.
 
 `)
 	rows := [][]string{{"RUNNER", "COMPAT", "FRAMEWORK", "IN model/"}}
@@ -65,8 +66,9 @@ self test.
 	}
 	b.WriteString(`
 Any other runner may be named. python wants the options entrypoint_package and
-entrypoint_fn. An option is an integer, float or boolean where it looks like
-one, and in double quotes a string.
+entrypoint_fn, and a carton.lock, which Carton's own packer makes. An option is
+an integer, float or boolean where it looks like one, and in double quotes a
+string.
 
 SHAPE is [batch,3,224], a symbol for all of it, or * for any. TEST is parts with
 commas between them, input:NAME=FILE,expected:NAME=FILE,name:TEXT (in an example

@@ -27,6 +27,26 @@ func Quote(s string) string {
 	return b.String()
 }
 
+// Lines writes a text of several lines as a person would: between ”', as it is,
+// or where it can't be between """, with escapes. A text of one line is as [Quote]
+// writes it.
+func Lines(s string) string {
+	if !strings.Contains(s, "\n") {
+		return Quote(s)
+	}
+	s = strings.ToValidUTF8(s, "\ufffd")
+	control := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }
+	if strings.IndexFunc(s, control) < 0 && !strings.Contains(s, "'''") && !strings.HasSuffix(s, "'") {
+		return "'''\n" + s + "'''"
+	}
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		line = Quote(line)
+		lines[i] = line[1 : len(line)-1]
+	}
+	return `"""` + "\n" + strings.Join(lines, "\n") + `"""`
+}
+
 // Key writes a key: bare where it can be, else quoted.
 func Key(s string) string {
 	const bare = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"

@@ -31,6 +31,28 @@ func TestQuoteAndKey(t *testing.T) {
 	}
 }
 
+var manyLines = []struct{ text, written string }{
+	{"one", `"one"`},
+	{"a\nb", "'''\na\nb'''"},
+	{"\na\n\tb \"c\" \\n\n", "'''\n\na\n\tb \"c\" \\n\n'''"},
+	{"a'''\nb", "\"\"\"\na'''\nb\"\"\""},
+	{"a\nb'", "\"\"\"\na\nb'\"\"\""},
+	{"a\r\n\"\"\"\\u000A\\\n\x7f\t", "\"\"\"\na\\u000D\n\\\"\\\"\\\"\\\\u000A\\\\\n\\u007F\\u0009\"\"\""},
+}
+
+func TestLines(t *testing.T) {
+	for _, c := range manyLines {
+		got := tomltext.Lines(c.text)
+		if got != c.written {
+			t.Errorf("%q: got %q, want %q", c.text, got, c.written)
+		}
+		var doc map[string]string
+		if _, err := toml.Decode("v = "+got+"\nw = 'end'\n", &doc); err != nil || doc["v"] != c.text || doc["w"] != "end" {
+			t.Errorf("%q: got %q, %v", c.text, doc, err)
+		}
+	}
+}
+
 // Every other program must read what was meant.
 func TestParsersReadItBack(t *testing.T) {
 	for _, c := range texts {

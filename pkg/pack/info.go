@@ -32,7 +32,7 @@ func (p *packer) info(tests []writtenTest) ([]byte, error) {
 	w.b.WriteString("spec_version = 1\n")
 	w.text("model_name", o.Name)
 	w.text("short_description", o.ShortDescription)
-	w.text("model_description", o.ModelDescription)
+	w.lines("model_description", o.ModelDescription)
 	w.text("license", o.License)
 	w.text("repository", o.Repository)
 	w.text("homepage", o.Homepage)
@@ -109,6 +109,14 @@ func (w *infoWriter) line(key, value string) { fmt.Fprintf(&w.b, "%s = %s\n", ke
 func (w *infoWriter) text(key, value string) {
 	if value != "" {
 		w.line(key, w.quote(value))
+	}
+}
+
+// lines writes a text that may have several lines.
+func (w *infoWriter) lines(key, value string) {
+	if value != "" {
+		w.quote(value) // for what it finds
+		w.line(key, tomltext.Lines(value))
 	}
 }
 

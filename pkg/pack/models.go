@@ -215,6 +215,7 @@ func (p *packer) readPT2(f *file) error {
 	if p.keepsInfo() {
 		return nil
 	}
+	p.fillPlatforms(a, f.name)
 	if v := torchRelease.FindString(a.TorchVersion); v != "" && p.opts.FrameworkVersion == "" && !otherFramework(p.opts.Runner) {
 		p.opts.FrameworkVersion = "=" + v
 		p.fill("runner.required_framework_version", p.opts.FrameworkVersion, "torch_version of "+f.name+", "+a.TorchVersion)
@@ -248,7 +249,7 @@ var torchRelease = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+`)
 
 // otherFramework reports whether the runner's framework is known, and not torch.
 func otherFramework(runner string) bool {
-	return runner == pythonRunner || runner == wasmRunner || runner == "rust-bert"
+	return runner == noopRunner || runner == pythonRunner || runner == wasmRunner || runner == "rust-bert"
 }
 
 // declare takes inputs and outputs that a file tells.

@@ -125,6 +125,65 @@ func TestPT2(t *testing.T) {
 	wantWarnings(t, c, "2 PT2 archives")
 }
 
+// Where a model was compiled for is where it runs; noop has no framework.
+func TestCompiledModels(t *testing.T) {
+	const folder = "data/aotinductor/"
+	archive := func(metadata ...string) string {
+		a := modeltest.Archive{Records: []modeltest.Record{}}
+		for i, text := range metadata {
+			name := folder + "m" + strings.Repeat("x", i) + "/"
+			a.Records = append(a.Records, modeltest.Record{Name: name + "c.wrapper_metadata.json", Data: []byte(text)}, modeltest.Record{Name: name + "c.wrapper.so", Data: []byte("so")})
+		}
+		return file(t, "net.pt2", modeltest.PT2(t, a))
+	}
+	linux := `{"AOTI_DEVICE_KEY": "cpu", "AOTI_PLATFORM": "linux", "AOTI_MACHINE": "x86_64"}`
+	mac := `{"AOTI_DEVICE_KEY": "mps", "AOTI_PLATFORM": "darwin", "AOTI_MACHINE": "arm64"}`
+	for _, c := range []struct {
+		name string
+		want []string
+	}{
+		{archive(linux), []string{"x86_64-unknown-linux-gnu"}},
+		{archive(mac, linux, linux), []string{"aarch64-apple-darwin", "x86_64-unknown-linux-gnu"}},
+		{archive(linux, `{"AOTI_DEVICE_KEY": "cpu"}`), nil},
+		{archive(`{"AOTI_PLATFORM": "linux", "AOTI_MACHINE": "riscv64"}`), nil},
+	} {
+		got := open(t, noop, c.name)
+		if diff := cmp.Diff(c.want, got.Info.RequiredPlatforms); diff != "" {
+			t.Error(diff)
+		}
+		if v := got.Info.Runner.RequiredFrameworkVersion; v != "*" {
+			t.Errorf("got the framework version %s, want *", v)
+		}
+	}
+	c := open(t, pack.Options{Runner: "noop", Platforms: []string{"wasm32-unknown-unknown"}}, archive(linux))
+	if len(c.Info.RequiredPlatforms) != 1 || c.Info.RequiredPlatforms[0] != "wasm32-unknown-unknown" {
+		t.Errorf("got %v, want what was given", c.Info.RequiredPlatforms)
+	}
+	c = open(t, noop, testenv.Foreign(t, "pt2/torch-2.14/aoti_lin.pt2"))
+	if got := c.Info.RequiredPlatforms; len(got) != 1 || got[0] != "x86_64-unknown-linux-gnu" {
+		t.Errorf("torch's own: got %v", got)
+	}
+	// A definition runs anywhere.
+	c = open(t, noop, testenv.Foreign(t, "pt2/torch-2.14/lin.pt2"))
+	if len(c.Info.RequiredPlatforms) > 0 || c.Info.Runner.RequiredFrameworkVersion != "*" {
+		t.Errorf("got %+v", c.Info)
+	}
+}
+
+// What a runner lacks is one warning, whatever it lacks, and says where it comes from.
+func TestWhatRunnersExpect(t *testing.T) {
+	dir := tree(t, map[string]string{"main.py": "x"})
+	c := open(t, pack.Options{Runner: "python", FrameworkVersion: "=3.11"}, dir)
+	wantWarnings(t, c, "the runner python expects model/.carton/carton.lock, the option entrypoint_package and the option entrypoint_fn, which are not there")
+	if len(c.Hints) != 2 || !strings.Contains(c.Hints[0], "Carton's own packer makes it of requirements.txt") {
+		t.Errorf("got the hints %q", c.Hints)
+	}
+	for _, name := range []string{"Python", "rustbert", "Torch-Script"} {
+		wantWarnings(t, open(t, pack.Options{Runner: name, FrameworkVersion: "*"}, dir), "the runner "+name+" is not known")
+	}
+	wantWarnings(t, open(t, pack.Options{Runner: "my-runner", FrameworkVersion: "*"}, dir))
+}
+
 // noopUnsaid is a runner that nobody knows, whose framework may be torch.
 var noopUnsaid = pack.Options{Runner: "torch"}
 

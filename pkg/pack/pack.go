@@ -27,6 +27,8 @@ type Carton struct {
 	Filled []Fact
 	// Warnings are what looks wrong and was packed all the same.
 	Warnings []string
+	// Hints say what can be done about warnings that need more words.
+	Hints []string
 	// LeftOut are the files and folders that are no part of it; a folder that is
 	// left out because it is empty ends in "/".
 	LeftOut []string
@@ -161,6 +163,9 @@ func (p *packer) describe() error {
 	if err := p.readFiles(); err != nil {
 		return err
 	}
+	if err := p.readFrontMatter(); err != nil {
+		return err
+	}
 	tests, err := p.tensors()
 	if err != nil {
 		return err
@@ -219,21 +224,43 @@ func (p *packer) final(f *file) *file {
 	return f
 }
 
-// expectations warns of what the runner will miss.
+// expectations warns, once, of what the runner will miss, and of a name that is
+// most likely another's.
 func (p *packer) expectations() {
-	r := knownRunner(p.loaded.Runner.Name)
+	name := p.loaded.Runner.Name
+	r := knownRunner(name)
 	if r == nil {
+		if like := likeRunner(name); like != "" {
+			p.warnf("the runner %s is not known: the name of the one that is like it is written %s", carton.QuotePath(name), like)
+		}
 		return
 	}
+	var missing []string
 	for _, need := range r.Needs {
 		if p.find(modelFolder+need) == nil {
-			p.warnf("the runner %s expects %s%s, which is not there", r.Name, modelFolder, need)
+			missing = append(missing, modelFolder+need)
 		}
 	}
+	files := len(missing)
 	for _, opt := range r.Opts {
 		if _, ok := p.loaded.Runner.Opts[opt]; !ok {
-			p.warnf("the runner %s expects the option %s, which is not set", r.Name, opt)
+			missing = append(missing, "the option "+opt)
 		}
+	}
+	switch len(missing) {
+	case 0:
+		return
+	case 1:
+		p.warnf("the runner %s expects %s, which is not there", r.Name, missing[0])
+	default:
+		last := len(missing) - 1
+		p.warnf("the runner %s expects %s and %s, which are not there", r.Name, strings.Join(missing[:last], ", "), missing[last])
+	}
+	if files > 0 && r.FilesFrom != "" {
+		p.out.Hints = append(p.out.Hints, r.FilesFrom)
+	}
+	if len(missing) > files {
+		p.out.Hints = append(p.out.Hints, "--opt "+strings.Join(r.Opts, "=TEXT --opt ")+"=TEXT sets the options")
 	}
 }
 

@@ -49,7 +49,10 @@ func TestGolden(t *testing.T) {
 	const want = `spec_version = 1
 model_name = "The \"name\""
 short_description = "Short"
-model_description = "Two\u000Alines\u000A"
+model_description = '''
+Two
+lines
+'''
 license = "MIT"
 repository = "https://example.com/r"
 homepage = "https://example.com/"
@@ -90,11 +93,11 @@ whole = 2.0
 	}
 	wantListing(t, c, "carton.toml", "model/.github/ci.yml", "model/.hidden", "model/sub/config.json",
 		"model/sub/latest.bin -> ../weights.bin", "model/weights.bin", "model/ünïcode/名前.txt", "tensor_data/index.toml")
-	const modelHash = "4105deee986d7225589da55570f7b39c3741b78df9e23fe1b668b07ac3d9aab2"
+	const modelHash = "26d397bd8e1e8d7b80cb6d0b28f97d53960f34e86bda9d55aaba8416f0677039"
 	if got := c.Manifest().ModelHash(); got != modelHash {
 		t.Errorf("got the model hash %s, want %s", got, modelHash)
 	}
-	const zipHash = "111967f368cd5e7bd63986f348e32034b88041f23b087382dd654ea03c239e32"
+	const zipHash = "0e0155872bb80d3721c67778d2dd56fcd846e49d6c3bc7a7db386896f9c431e5"
 	if got, _ := assemble(t, c); got != zipHash {
 		t.Errorf("got the carton %s, want %s", got, zipHash)
 	}
@@ -187,7 +190,7 @@ func TestWhatTheRunnerMissesIsAWarning(t *testing.T) {
 	dir := tree(t, map[string]string{"main.py": "x"})
 	opts := pack.Options{Runner: "python", FrameworkVersion: "=3.11"}
 	c := open(t, opts, dir)
-	wantWarnings(t, c, "model/.carton/carton.lock", "entrypoint_package", "entrypoint_fn")
+	wantWarnings(t, c, "model/.carton/carton.lock, the option entrypoint_package and the option entrypoint_fn, which are not there")
 	opts.Strict = true
 	refused(t, opts, carton.ErrFormat, "entrypoint_fn", dir)
 	write(t, dir, map[string]string{".carton/carton.lock": "x"})

@@ -45,6 +45,9 @@ func ParseSpec(text string) (carton.TensorSpec, error) {
 		return s, optionsf("got the type %s, want float32, float64, string, int8 to int64 or uint8 to uint64", carton.QuotePath(dtype))
 	}
 	list, bracket := strings.CutPrefix(shape, "[")
+	if !bracket && shape != "*" && !symbolName.MatchString(shape) {
+		return s, optionsf("got the shape %s, want [%s], or one symbol for all of it", carton.QuotePath(shape), strings.Trim(shape, "()[] "))
+	}
 	if !bracket {
 		s.Shape.Symbol = shape
 		return s, nil

@@ -48,7 +48,7 @@ func TestParseSpec(t *testing.T) {
 	for text, want := range map[string]string{
 		"x": "want NAME:DTYPE:SHAPE", "x:float32": "want NAME:DTYPE:SHAPE", ":float32:*": "want NAME:DTYPE:SHAPE", "x:float32:": "want NAME:DTYPE:SHAPE",
 		"x:float16:*": "got the type float16", "x:nested:*": "got the type nested", "x:int8:[1": "want a ]", "x:int8:[-1]": "lengths of 0 or more",
-		"x:int8:[1,]": "lengths of 0 or more",
+		"x:int8:[1,]": "lengths of 0 or more", "x:int64:b,n": "want [b,n], or one symbol", "x:int64:3": "want [3]", "x:int64:(b,3)": "want [b,3]",
 	} {
 		_, err := pack.ParseSpec(text)
 		wantOptionError(t, text, err, want)

@@ -62,7 +62,16 @@ func TestAPlumsTreeIsPackedAsItIs(t *testing.T) {
 	const want = `spec_version = 1
 model_name = "ships"
 short_description = "Plums model by trainer 1.2.0, training running"
-model_description = "A model in the Plums Model Format 1.0.0.\u000A\u000A- name: ships\u000A- id: 3d6acb1fce44\u000A- producer: trainer 1.2.0\u000A- training: running, epoch 4\u000A- checkpoints: 1, best\u000A- latest checkpoint: best\u000A"
+model_description = '''
+A model in the Plums Model Format 1.0.0.
+
+- name: ships
+- id: 3d6acb1fce44
+- producer: trainer 1.2.0
+- training: running, epoch 4
+- checkpoints: 1, best
+- latest checkpoint: best
+'''
 
 [runner]
 runner_name = "noop"

@@ -1,5 +1,7 @@
 package pack
 
+import "strings"
+
 // Runner is a runner of the reference implementation.
 type Runner struct {
 	Name string
@@ -11,6 +13,8 @@ type Runner struct {
 	Expects string
 	// Needs are the paths below model/ that it can't do without.
 	Needs []string
+	// FilesFrom says where files come from that nobody writes by hand.
+	FilesFrom string
 	// Opts are the options that it can't do without.
 	Opts []string
 }
@@ -26,6 +30,8 @@ var Runners = []Runner{
 	{
 		Name: "python", Compat: 1, Framework: "Python, =3.11",
 		Expects: ".carton/carton.lock, the entry package", Needs: []string{".carton/carton.lock"},
+		FilesFrom: "carton.lock lists the Python packages that the model needs; Carton's own packer makes it of requirements.txt (https://carton.run/docs). " +
+			"Only to store files, --runner noop needs none",
 		Opts: []string{"entrypoint_package", "entrypoint_fn"},
 	},
 	{
@@ -57,4 +63,23 @@ func knownRunner(name string) *Runner {
 		}
 	}
 	return nil
+}
+
+// likeRunner returns the runner that a name is most likely meant for: it has the
+// same letters, in whatever case and with whatever between them.
+func likeRunner(name string) string {
+	letters := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if r < 'a' || r > 'z' {
+				return -1
+			}
+			return r
+		}, strings.ToLower(s))
+	}
+	for _, r := range Runners {
+		if letters(r.Name) == letters(name) {
+			return r.Name
+		}
+	}
+	return ""
 }
