@@ -8,34 +8,10 @@ import (
 	"io"
 )
 
-// Records of a zip, with the section of APPNOTE that defines them. Lengths are
-// those of the fixed part, in bytes.
-const (
-	localSig      = 0x04034b50 // 4.3.7
-	descriptorSig = 0x08074b50 // 4.3.9
-	entrySig      = 0x02014b50 // 4.3.12
-	end64Sig      = 0x06064b50 // 4.3.14
-	locator64Sig  = 0x07064b50 // 4.3.15
-	endSig        = 0x06054b50 // 4.3.16
-
-	localLen     = 30
-	entryLen     = 46
-	end64Len     = 56
-	locator64Len = 20
-	endLen       = 22
-)
-
 // TailBytes is how much of the end is read at once: every end record with the
 // longest comment lies within it, and mostly the directory and the small files
 // before it.
 const TailBytes = 1<<16 + 1<<15
-
-// ErrFormat: the bytes are no zip that this package reads.
-var ErrFormat = errors.New("breaks the zip format")
-
-func errorf(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{ErrFormat}, args...)...)
-}
 
 // tail is the end of a zip, kept in memory.
 type tail struct {
@@ -85,7 +61,7 @@ type end struct {
 
 // readEnd finds the one end record. There must be nothing behind it but its
 // comment, and no second record that another reader could take for it.
-func readEnd(t *tail, limits Limits) (end, error) {
+func readEnd(t *tail, opts Options) (end, error) {
 	pos, err := findEnd(t.b)
 	if err != nil {
 		return end{}, err
@@ -93,8 +69,8 @@ func readEnd(t *tail, limits Limits) (end, error) {
 	b := t.b[pos:]
 	e := end{entries: int64(le16(b[10:])), size: int64(le32(b[12:])), directory: int64(le32(b[16:]))}
 	stop := t.off + int64(pos) // where the directory must end
-	at := pos - locator64Len
-	has64 := at >= 0 && le32(t.b[at:]) == locator64Sig
+	at := pos - Locator64Len
+	has64 := at >= 0 && le32(t.b[at:]) == Locator64Sig
 	for _, d := range [2]uint16{le16(b[4:]), le16(b[6:])} {
 		if d != 0 && (!has64 || d != 1<<16-1) {
 			return end{}, errorf("is one disk of several")
@@ -107,16 +83,16 @@ func readEnd(t *tail, limits Limits) (end, error) {
 		if e, err = readEnd64(t, at, e); err != nil {
 			return end{}, err
 		}
-		stop = t.off + int64(at) - end64Len
+		stop = t.off + int64(at) - End64Len
 	}
 	switch {
-	case e.entries > limits.Entries:
-		return end{}, errorf("holds %d entries, want at most %d", e.entries, limits.Entries)
-	case e.size > limits.DirectoryBytes:
-		return end{}, errorf("central directory is %d bytes, want at most %d", e.size, limits.DirectoryBytes)
+	case e.entries > opts.MaxEntries:
+		return end{}, limitf("holds %d entries, want at most %d", e.entries, opts.MaxEntries)
+	case e.size > opts.MaxDirectoryBytes:
+		return end{}, limitf("central directory is %d bytes, want at most %d", e.size, opts.MaxDirectoryBytes)
 	case e.directory > stop || e.size != stop-e.directory:
 		return end{}, errorf("central directory of %d bytes at %d does not end where the end record begins, at %d", e.size, e.directory, stop)
-	case e.size/entryLen < e.entries:
+	case e.size/EntryLen < e.entries:
 		return end{}, errorf("central directory of %d bytes can't hold %d entries", e.size, e.entries)
 	}
 	return e, nil
@@ -124,7 +100,7 @@ func readEnd(t *tail, limits Limits) (end, error) {
 
 // findEnd returns the position of the end record in the last bytes of a zip.
 func findEnd(b []byte) (int, error) {
-	sig := binary.LittleEndian.AppendUint32(nil, endSig)
+	sig := binary.LittleEndian.AppendUint32(nil, EndSig)
 	found, cut := -1, false
 	for rest := b; ; {
 		i := bytes.LastIndex(rest, sig)
@@ -132,7 +108,7 @@ func findEnd(b []byte) (int, error) {
 			break
 		}
 		rest = b[:i+len(sig)-1]
-		switch left := len(b) - i - endLen; {
+		switch left := len(b) - i - EndLen; {
 		case left < 0 || int(le16(b[i+20:])) > left:
 			cut = true
 		case int(le16(b[i+20:])) < left:
@@ -149,7 +125,7 @@ func findEnd(b []byte) (int, error) {
 		return 0, errorf("other bytes follow the end record")
 	case found < 0:
 		return 0, errorf("is no zip, or is cut short: it has no end record")
-	case bytes.Contains(b[found+endLen:], sig):
+	case bytes.Contains(b[found+EndLen:], sig):
 		return 0, errorf("has two end records, one in the comment")
 	}
 	return found, nil
@@ -158,7 +134,7 @@ func findEnd(b []byte) (int, error) {
 // readEnd64 reads the zip64 records before the locator at position at of the
 // tail. What the end record says in 16 or 32 bits must be the same, or all ones.
 func readEnd64(t *tail, at int, short end) (end, error) {
-	begin := at - end64Len
+	begin := at - End64Len
 	l := t.b[at:]
 	switch {
 	case le32(l[4:]) != 0 || le32(l[16:]) != 1:
@@ -168,8 +144,8 @@ func readEnd64(t *tail, at int, short end) (end, error) {
 	}
 	b := t.b[begin:at]
 	switch {
-	case le32(b) != end64Sig || le64(b[4:]) != end64Len-12:
-		return short, errorf("zip64 end record is not one of %d bytes", end64Len)
+	case le32(b) != End64Sig || le64(b[4:]) != End64Len-12:
+		return short, errorf("zip64 end record is not one of %d bytes", End64Len)
 	case le32(b[16:]) != 0 || le32(b[20:]) != 0:
 		return short, errorf("is one disk of several")
 	case le64(b[24:]) != le64(b[32:]):
@@ -191,10 +167,3 @@ func readEnd64(t *tail, at int, short end) (end, error) {
 	}
 	return end{entries: int64(le64(b[32:])), size: int64(le64(b[40:])), directory: int64(le64(b[48:]))}, nil
 }
-
-func le16(b []byte) uint16 { return binary.LittleEndian.Uint16(b) }
-func le32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
-func le64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
-
-func put32(b []byte, v uint32) []byte { return binary.LittleEndian.AppendUint32(b, v) }
-func put64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }

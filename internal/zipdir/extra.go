@@ -1,11 +1,16 @@
 package zipdir
 
-import "slices"
+import (
+	"hash/crc32"
+	"slices"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
+)
 
 // Extra fields with a meaning for reading. The many others (times, owners, the
 // padding "FB" of PyTorch) are passed over.
 const (
-	extra64   = 0x0001 // APPNOTE 4.5.3: sizes and offset in 64 bits
+	Extra64   = 0x0001 // APPNOTE 4.5.3: sizes and offset in 64 bits
 	extraName = 0x7075 // APPNOTE 4.6.9: the name in UTF-8
 )
 
@@ -35,15 +40,13 @@ type sizes struct {
 	size, packed, offset uint64
 }
 
-const ones32 = 1<<32 - 1
-
 // apply replaces those of s that are all ones in 32 bits by the values of a
 // central zip64 extra field, which holds them and no others, in order, and maybe
 // the disk's number. Go's writer puts all three there and leaves the offset as
 // it is: a field of three is read where it repeats what the entry says.
 func (s *sizes) apply(data []byte) error {
 	values := []*uint64{&s.size, &s.packed, &s.offset}
-	marked := slices.DeleteFunc(slices.Clone(values), func(v *uint64) bool { return *v != ones32 })
+	marked := slices.DeleteFunc(slices.Clone(values), func(v *uint64) bool { return *v != Ones32 })
 	if n := len(data); n%8 == 4 {
 		if le32(data[n-4:]) != 0 {
 			return errorf("lies on another disk")
@@ -60,10 +63,22 @@ func (s *sizes) apply(data []byte) error {
 	}
 	for i, v := range values {
 		long := le64(data[8*i:])
-		if *v != ones32 && *v != long {
+		if *v != Ones32 && *v != long {
 			return errorf("zip64 extra field says %d where the entry says %d", long, *v)
 		}
 		*v = long
+	}
+	return nil
+}
+
+// checkSecondName refuses an entry whose name in the Unicode extra field is
+// another than in its header: readers would see different files.
+func checkSecondName(name string, data []byte) error {
+	if len(data) < 5 || data[0] != 1 {
+		return errorf("Unicode name field is none of version 1")
+	}
+	if le32(data[1:]) == crc32.ChecksumIEEE([]byte(name)) && string(data[5:]) != name {
+		return errorf("has a second name in its extra fields: %s", errtext.Quote(string(data[5:])))
 	}
 	return nil
 }

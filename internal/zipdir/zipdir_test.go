@@ -1,194 +1,158 @@
 package zipdir_test
 
 import (
+	"archive/zip"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/modeltest"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/internal/zipdir"
 )
 
-var limits = zipdir.Limits{Entries: 100, DirectoryBytes: 1 << 20}
+var (
+	plain = zipdir.Options{MaxEntries: 100_000, MaxDirectoryBytes: 1 << 20}
+	// all is what any caller allows.
+	all = zipdir.Options{
+		MaxEntries: 100_000, MaxDirectoryBytes: 1 << 20, Symlinks: true,
+		Methods: []zipdir.Method{zipdir.Stored, zipdir.Deflate, zipdir.Zstd},
+	}
+)
 
 // check reads the directory and every local header.
-func check(b []byte) (*zipdir.Directory, error) {
+func check(b []byte, opts zipdir.Options) (*zipdir.Directory, error) {
 	r := bytes.NewReader(b)
-	d, err := zipdir.Read(r, int64(len(b)), limits)
-	if err != nil {
-		return nil, err
+	d, err := zipdir.Read(r, int64(len(b)), opts)
+	if err == nil {
+		err = d.Check(r)
 	}
-	for _, e := range d.Files {
-		if err := e.Check(r); err != nil {
-			return nil, err
-		}
-		if err := e.CheckDescriptor(r); err != nil {
-			return nil, err
-		}
-	}
-	return d, nil
+	return d, err
 }
 
-func TestGoodZips(t *testing.T) {
-	a := rawEntry{name: "a", data: "one"}
-	streamed := rawEntry{name: "s", data: "two", flags: 0x808, local: local{after: descriptor("two")}}
-	for name, z := range map[string]rawZip{
-		"empty":            {},
-		"one":              {entries: []rawEntry{a}},
-		"streamed":         {entries: []rawEntry{streamed, a}},
-		"zip64 end record": {entries: []rawEntry{a}, zip64: true},
-		"all ones":         {entries: []rawEntry{a}, zip64: true, lie: func(b []byte) { copy(b[4:20], strings.Repeat("\xff", 16)) }},
-		"comments":         {entries: []rawEntry{{name: "a", comment: "of a"}}, comment: "of all"},
-		"folder":           {entries: []rawEntry{{name: "d/", mode: 0o40755<<16 | 0x10}, {name: "d/a", mode: 0o100644 << 16, data: "x"}}},
-		"padding":          {entries: []rawEntry{{name: "a", data: "x", local: local{extra: field(0x4246, strings.Repeat("Z", 60000))}}}},
-		"trailing zeros":   {entries: []rawEntry{{name: "a", extra: "\x00\x00\x00", local: local{extra: "\x00"}}}},
-		"Go's zip64 field": {entries: []rawEntry{{name: "a", data: "xyz", extra: field(1, u64(3, 3, 0)), lie: func(d []byte) { copy(d[20:28], "\xff\xff\xff\xff\xff\xff\xff\xff") }}}},
-		"sizes repeated":   {entries: []rawEntry{{name: "a", data: "xyz", local: local{extra: field(1, u64(3, 3))}}}},
-		"its own name":     {entries: []rawEntry{{name: "é", extra: field(0x7075, unicodeName("é", "é"))}}},
-	} {
-		if _, err := check(z.bytes()); err != nil {
+// zipOf is a zip of empty files with such names, as Go writes it.
+func zipOf(t testing.TB, comment string, names ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, name := range names {
+		if _, err := w.CreateHeader(&zip.FileHeader{Name: name, Comment: comment}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+const cartonsVectors = "../../pkg/carton/testdata/vectors"
+
+// ofTheCarton are the vectors whose zip is right, but not what it holds: rules of
+// MANIFEST, of names, of symlinks and of content are pkg/carton's.
+var ofTheCarton = regexp.MustCompile(`MANIFEST|LINKS|symlink|manifest in lower|only in|differ in|component of|name of 1|without members|zstd window`)
+
+// TestHostileZips: every zip that pkg/carton refuses for the zip's sake is refused
+// here, whatever is allowed.
+func TestHostileZips(t *testing.T) {
+	refused := 0
+	for name, v := range cartontest.Vectors(t, cartonsVectors) {
+		if v.Kind != "carton" || v.Expect == "success" || v.Expect == "checksum" {
+			continue
+		}
+		for _, opts := range []zipdir.Options{plain, all} {
+			_, err := check(v.Body, opts)
+			var broken *zipdir.Error
+			switch {
+			case err == nil && ofTheCarton.MatchString(v.What):
+			case !errors.As(err, &broken) || (v.Expect == "limit") != errors.Is(err, zipdir.ErrLimit) && !ofTheCarton.MatchString(v.What):
+				t.Errorf("%s: got %v, want it refused", name, err)
+			case !errtext.Printable(err.Error()):
+				t.Errorf("%s: %q is no line for a terminal", name, err.Error())
+			default:
+				refused++
+			}
+		}
+	}
+	if refused < 200 {
+		t.Errorf("%d were refused", refused)
+	}
+}
+
+// TestOddZips: what is right though odd is read, but for what must be asked for.
+func TestOddZips(t *testing.T) {
+	for name, v := range cartontest.Vectors(t, cartonsVectors) {
+		if v.Kind != "carton" || v.Expect != "success" {
+			continue
+		}
+		if _, err := check(v.Body, all); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-func unicodeName(header, name string) string {
-	return "\x01" + string(le.AppendUint32(nil, crc32.ChecksumIEEE([]byte(header)))) + name
-}
-
-// TestHostileZips: group A of what attackers do to zips, as far as a directory
-// can tell.
-func TestHostileZips(t *testing.T) {
-	a := rawEntry{name: "a", data: "one"}
-	b := rawEntry{name: "b", data: "two"}
-	with := func(e rawEntry) rawZip { return rawZip{entries: []rawEntry{e, b}} }
-	named := func(name string) rawZip { return with(rawEntry{name: name, data: "x"}) }
-	ones := func(d []byte) { copy(d[20:28], "\xff\xff\xff\xff\xff\xff\xff\xff") }
-	for _, c := range []struct {
-		name string
-		z    rawZip
-		want string
-	}{
-		{"A1 directory cut", rawZip{entries: []rawEntry{a}, lie: put32(12, 40)}, "does not end where the end record begins"},
-		{"A1 entry cut", rawZip{entries: []rawEntry{{name: "a", lie: put16(28, 500)}}}, "the central directory ends inside"},
-		{"A1 too few entries", rawZip{entries: []rawEntry{a, b}, lie: func(e []byte) { put16(8, 1)(e); put16(10, 1)(e) }}, "belong to none of its 1 entries"},
-		{"A1 too many entries", rawZip{entries: []rawEntry{a}, lie: func(e []byte) { put16(8, 2)(e); put16(10, 2)(e) }}, "can't hold 2 entries"},
-		{"A1 no entry", rawZip{entries: []rawEntry{{name: "a", lie: put32(0, 7)}}}, "signature of an entry"},
-		{"A2 one offset twice", rawZip{entries: []rawEntry{a, {name: "b", data: "two", offset: -34}}}, "run into what begins at 0"},
-		{"A3 overlap", rawZip{entries: []rawEntry{a, {name: "b", data: "two", offset: -2}}}, "run into what begins at"},
-		{"A3 offset in the directory", rawZip{entries: []rawEntry{a, {name: "b", data: "two", offset: 60}}}, "belong to nothing|run into|inside another"},
-		{"A4 local name", with(rawEntry{name: "a", local: local{name: "z"}}), "another name"},
-		{"A4 local name is longer", with(rawEntry{name: "a", local: local{name: "aa"}}), "another name"},
-		{"A5 local size", with(rawEntry{name: "a", data: "one", local: local{lie: put32(22, 2)}}), "has size 2 in its local header"},
-		{"A5 local CRC", with(rawEntry{name: "a", data: "one", local: local{lie: put32(14, 2)}}), "in its local header"},
-		{"A6 local method", with(rawEntry{name: "a", data: "one", local: local{lie: put16(8, 8)}}), "method 8 in its local header"},
-		{"A6 local flags", with(rawEntry{name: "a", data: "one", local: local{lie: put16(6, 8)}}), "in its local header"},
-		{"A7 says 4 GiB", with(rawEntry{name: "a", data: "one", lie: func(d []byte) { put32(20, 1<<32-2)(d); put32(24, 1<<32-2)(d) }}), "run into"},
-		{"A8 says less", with(rawEntry{name: "a", data: "one", lie: func(d []byte) { put32(20, 2)(d); put32(24, 2)(d) }}), "want the next record there"},
-		{"A9 zip64 unasked", with(rawEntry{name: "a", extra: field(1, u64(0))}), "does not ask for"},
-		{"A9 zip64 twice", with(rawEntry{name: "a", extra: field(1, u64(0, 0)) + field(1, u64(0, 0)), lie: ones}), "two zip64 extra fields"},
-		{"A9 zip64 cut", with(rawEntry{name: "a", extra: field(1, u64(0)), lie: ones}), "want 16"},
-		{"A9 zip64 contradicts", with(rawEntry{name: "a", extra: field(1, u64(0, 0, 7)), lie: ones}), "where the entry says 0"},
-		{"A9 local zip64 lies", with(rawEntry{name: "a", local: local{extra: field(1, u64(99))}}), "none of the entry's sizes"},
-		{"A9 local zip64 cut", with(rawEntry{name: "a", local: local{extra: field(1, "x"), lie: put32(22, 1<<32-1)}}), "cut short"},
-		{"A9 local zip64 twice", with(rawEntry{name: "a", local: local{extra: field(1, "") + field(1, "")}}), "two zip64"},
-		{"A10 zip64 of 2^63", with(rawEntry{name: "a", extra: field(1, u64(1<<63, 1<<63)), lie: ones}), "over 2^63-1"},
-		{"A10 end record of 2^63", rawZip{entries: []rawEntry{a}, zip64: true, lie: put32(16, 1<<32-1), lie64: func(e []byte) { le.PutUint64(e[48:], 1<<63) }}, "disagree on the offset"},
-		{"A11 duplicate", rawZip{entries: []rawEntry{a, a}}, "name occurs twice"},
-		{"A11 file and folder entry", rawZip{entries: []rawEntry{a, {name: "a/"}}}, "name occurs twice"},
-		{"A14 file and folder", rawZip{entries: []rawEntry{a, {name: "a/b"}}}, "lies below a, which is a file"},
-		{"A15 climbs", named("../a"), "not clean"},
-		{"A15 climbs inside", named("x/../../a"), "not clean"},
-		{"A16 absolute", named("/a"), "absolute"},
-		{"A17 backslash", named(`a\b`), "backslash"},
-		{"A18 NUL", named("a\x00b"), "control character"},
-		{"A19 newline", named("a\nb"), "control character"},
-		{"A20 bad UTF-8", named("a\xff"), "not UTF-8"},
-		{"A22 empty", named(""), "empty name"},
-		{"A22 dot", named("."), "not clean"},
-		{"A22 two slashes", named("a//b"), "not clean"},
-		{"A23 long", named(strings.Repeat("x", 4097)), "want at most 4096"},
-		{"A24 method 99", with(rawEntry{name: "a", method: 99}), "compression method 99"},
-		{"A24 method 93", with(rawEntry{name: "a", method: 93}), "compression method 93"},
-		{"A24 stored in fewer bytes", with(rawEntry{name: "a", data: "one", lie: put32(24, 9)}), "is stored, but"},
-		{"A25 encrypted", with(rawEntry{name: "a", flags: 1}), "is encrypted"},
-		{"A25 unknown flag", with(rawEntry{name: "a", flags: 1 << 5}), "some are unknown"},
-		{"A26 lying descriptor", with(rawEntry{name: "a", data: "one", flags: 8, local: local{after: descriptor("two")}}), "data descriptor says other"},
-		{"A26 no descriptor", with(rawEntry{name: "a", data: "one", flags: 8}), "run into"},
-		{"A29 prefix", rawZip{prefix: "#!/bin/sh\n", entries: []rawEntry{a}}, "10 bytes lie before the first entry"},
-		{"A29 prefix of nothing", rawZip{prefix: "junk"}, "before the directory of no entries"},
-		{"A29 a second name", with(rawEntry{name: "a", extra: field(0x7075, unicodeName("a", "z"))}), "a second name"},
-		{"A29 a second local name", with(rawEntry{name: "a", local: local{extra: field(0x7075, unicodeName("a", "z"))}}), "a second name"},
-		{"A29 a name of version 2", with(rawEntry{name: "a", extra: field(0x7075, "\x02abcde")}), "version 1"},
-		{"A30 trailing", rawZip{entries: []rawEntry{a}, suffix: "x"}, "other bytes follow"},
-		{"A30 between", rawZip{entries: []rawEntry{a}, between: "x"}, "does not end where"},
-		{"A31 gap", with(rawEntry{name: "a", data: "one", gap: "hidden"}), "want the next record there"},
-		{"A31 large gap", with(rawEntry{name: "a", data: "one", gap: strings.Repeat("x", 70_000)}), "belong to nothing"},
-		{"A31 hidden entry", rawZip{entries: []rawEntry{a, {name: "h", data: "hidden", hide: true}, b}}, "want the next record there"},
-		{"A32 second end record", rawZip{entries: []rawEntry{a}, comment: string(rawZip{}.bytes())}, "two end records"},
-		{"A32 signature in the comment", rawZip{entries: []rawEntry{a}, comment: "PK\x05\x06"}, "two end records"},
-		{"A32 end record cut", rawZip{entries: []rawEntry{a}, lie: put16(20, 5)}, "cut short"},
-		{"A33 disk", with(rawEntry{name: "a", disk: 1}), "lies on disk 1"},
-		{"A33 disks", rawZip{entries: []rawEntry{a}, lie: put16(4, 1)}, "one disk of several"},
-		{"A33 entries of a disk", rawZip{entries: []rawEntry{a}, lie: put16(8, 0)}, "0 entries on this disk"},
-		{"A33 zip64 disks", rawZip{entries: []rawEntry{a}, zip64: true, locator: put32(16, 2)}, "one disk of several"},
-		{"A33 zip64 disk", rawZip{entries: []rawEntry{a}, zip64: true, lie64: put32(16, 1)}, "one disk of several"},
-		{"A33 zip64 entries", rawZip{entries: []rawEntry{a}, zip64: true, lie64: put32(24, 9)}, "9 entries on this disk"},
-		{"A33 zip64 disagrees", rawZip{entries: []rawEntry{a}, zip64: true, lie: func(e []byte) { put16(8, 9)(e); put16(10, 9)(e) }}, "disagree on the count"},
-		{"A33 locator elsewhere", rawZip{entries: []rawEntry{a}, zip64: true, locator: put32(8, 0)}, "zip64 locator points to 0"},
-		{"A33 zip64 record of another size", rawZip{entries: []rawEntry{a}, zip64: true, lie64: put32(4, 60)}, "not one of 56 bytes"},
-		{"A34 symlink", with(rawEntry{name: "a", mode: 0o120777 << 16}), "no regular file's"},
-		{"A34 device", with(rawEntry{name: "a", mode: 0o20644 << 16}), "no regular file's"},
-		{"A35 folder with data", with(rawEntry{name: "d/", data: "x"}), "folder with 1 bytes"},
-		{"A35 folder by its mode", with(rawEntry{name: "d", mode: 0x10}), "marked as a folder"},
-		{"A35 folder that is a file", with(rawEntry{name: "d/", mode: 0o100644 << 16}), "ends in /"},
-		{"A36 entries", rawZip{entries: many(101)}, "holds 101 entries, want at most 100"},
-		{"extra field cut", with(rawEntry{name: "a", extra: "\x01\x02\xff\x00"}), "cut short"},
-		{"extra field's end", with(rawEntry{name: "a", extra: "\x01"}), "in the middle of one"},
-		{"no local header", with(rawEntry{name: "a", local: local{lie: put32(0, 1)}}), "no local header"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := check(c.z.bytes())
-			if !errors.Is(err, zipdir.ErrFormat) || !anyOf(err.Error(), c.want) {
-				t.Errorf("got %v, want a format error with %q", err, c.want)
-			}
-			if err != nil && !errtext.Printable(err.Error()) {
-				t.Errorf("%q is no line for a terminal", err.Error())
-			}
-		})
-	}
-}
-
-func anyOf(s, wants string) bool {
-	for want := range strings.SplitSeq(wants, "|") {
-		if strings.Contains(s, want) {
-			return true
+		if _, err := check(v.Body, plain); (err == nil) == strings.Contains(name, "zstd") {
+			t.Errorf("%s, with less allowed: %v", name, err)
 		}
 	}
-	return false
 }
 
-func many(n int) []rawEntry {
-	entries := make([]rawEntry, n)
-	for i := range entries {
-		entries[i].name = fmt.Sprint("f", i)
+// TestPlainNames is the rule for names where a caller has none.
+func TestPlainNames(t *testing.T) {
+	for want, names := range map[string][]string{
+		"":                          {"a", "A", "d/", "d/e", "x/y/", "x/", strings.Repeat("x", zipdir.MaxName)},
+		"name occurs twice":         {"a", "a"},
+		"a: name occurs twice":      {"a", "a/"},
+		"lies below a, which is":    {"a", "a/b"},
+		"is a file and also the":    {"a/b/c", "a/b"},
+		"empty name":                {"/"},
+		"not clean":                 {"x/../../a"},
+		"want at most 4096":         {strings.Repeat("x", zipdir.MaxName+1)},
+		"name holds a backslash":    {`a\b`},
+		"the control character U+0": {"a\nb"},
+	} {
+		_, err := check(zipOf(t, "", names...), plain)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
-	return entries
+	own := plain
+	own.Name = func(name string, folder bool) error {
+		return fmt.Errorf("%s %v", name, folder)
+	}
+	if _, err := check(zipOf(t, "", "a/"), own); err == nil || err.Error() != "a true" {
+		t.Errorf("got %v, want the caller's error", err)
+	}
 }
 
-// TestDirectoryOverTheLimit: its size is refused before it is read.
-func TestDirectoryOverTheLimit(t *testing.T) {
-	b := rawZip{entries: []rawEntry{{name: "a", comment: strings.Repeat("x", 1000)}}}.bytes()
-	_, err := zipdir.Read(bytes.NewReader(b), int64(len(b)), zipdir.Limits{Entries: 1, DirectoryBytes: 1000})
-	if !errors.Is(err, zipdir.ErrFormat) || !strings.Contains(err.Error(), "want at most 1000") {
-		t.Errorf("got %v", err)
+func manyNames(n int) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for i := range n {
+			if !yield(fmt.Sprint("f", i)) {
+				return
+			}
+		}
+	}
+}
+
+// TestOverALimit: a directory of too many entries, or too long, is refused before
+// it is read.
+func TestOverALimit(t *testing.T) {
+	b := zipOf(t, strings.Repeat("x", 1000), "a", "b")
+	for want, opts := range map[string]zipdir.Options{
+		"2 entries, want at most 1": {MaxEntries: 1, MaxDirectoryBytes: 1 << 20},
+		"bytes, want at most 1000":  {MaxEntries: 2, MaxDirectoryBytes: 1000},
+	} {
+		_, err := zipdir.Read(bytes.NewReader(b), int64(len(b)), opts)
+		if !errors.Is(err, zipdir.ErrLimit) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }
 
@@ -200,37 +164,39 @@ func TestTorchsZip(t *testing.T) {
 	}
 	built := modeltest.TorchZip("r", "little", modeltest.Record{Name: "empty"}, modeltest.Record{Name: "x/y", Data: make([]byte, 1000)})
 	for _, b := range [][]byte{torchs, built} {
-		d, err := check(b)
+		d, err := check(b, plain)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, record := range modeltest.Records(t, b) {
 			e := d.Files[i]
-			if e.Name != record.Name || e.Size != int64(len(record.Data)) || e.Data()%64 != 0 {
-				t.Errorf("%s: got %+v at %d", record.Name, e, e.Data())
+			data, err := e.Locate(bytes.NewReader(b))
+			if err != nil || e.Name != record.Name || e.Size != int64(len(record.Data)) || data%64 != 0 {
+				t.Errorf("%s: got %s of %d bytes at %d, %v", record.Name, e.Name, e.Size, data, err)
 			}
-			if e.Method == zipdir.Stored && !bytes.Equal(b[e.Data():e.Data()+e.Size], record.Data) {
-				t.Errorf("%s: other bytes at %d", record.Name, e.Data())
+			if e.Method == zipdir.Stored && !bytes.Equal(b[data:data+e.Size], record.Data) {
+				t.Errorf("%s: other bytes at %d", record.Name, data)
 			}
 		}
 	}
 }
 
+// longDirectory is a zip whose directory of 500 kB begins before its tail.
+func longDirectory(t *testing.T) []byte {
+	return zipOf(t, strings.Repeat("c", 10_000), slices.Collect(manyNames(50))...)
+}
+
 // TestOneRead: a directory that lies in the tail is one read; a longer one is
 // read in pieces, never whole.
 func TestOneRead(t *testing.T) {
-	entries := many(50)
-	b := rawZip{entries: entries}.bytes()
+	b := zipOf(t, "", slices.Collect(manyNames(50))...)
 	r := &counting{r: bytes.NewReader(b)}
-	if _, err := zipdir.Read(r, int64(len(b)), limits); err != nil || r.reads != 1 {
+	if _, err := zipdir.Read(r, int64(len(b)), plain); err != nil || r.reads != 1 {
 		t.Errorf("%d reads, %v", r.reads, err)
 	}
-	for i := range entries {
-		entries[i].comment = strings.Repeat("c", 10_000)
-	}
-	b = rawZip{entries: entries}.bytes()
+	b = longDirectory(t)
 	r = &counting{r: bytes.NewReader(b)}
-	d, err := zipdir.Read(r, int64(len(b)), limits)
+	d, err := zipdir.Read(r, int64(len(b)), plain)
 	if err != nil || r.most > zipdir.TailBytes || r.reads > 10 {
 		t.Errorf("%d reads of at most %d bytes, %v", r.reads, r.most, err)
 	}
@@ -249,6 +215,14 @@ func TestOneRead(t *testing.T) {
 	if n, err := d.ReaderAt().ReadAt(got, int64(len(b)-10)); n != 10 || err != io.EOF {
 		t.Errorf("at the end: %d, %v", n, err)
 	}
+	// What was checked is not read again.
+	if err := d.Check(r); err != nil {
+		t.Fatal(err)
+	}
+	before = r.reads
+	if err := d.Check(r); err != nil || r.reads != before {
+		t.Errorf("%d more reads, %v", r.reads-before, err)
+	}
 }
 
 type counting struct {
@@ -264,15 +238,12 @@ func (c *counting) ReadAt(p []byte, off int64) (int, error) {
 
 // TestSourceErrors: a broken connection says nothing of the zip.
 func TestSourceErrors(t *testing.T) {
-	entries := many(50)
-	for i := range entries {
-		entries[i].comment = strings.Repeat("c", 10_000)
-	}
-	b := rawZip{entries: entries}.bytes()
+	b := longDirectory(t)
 	for n := range 3 {
 		broken := errors.New("connection reset")
-		_, err := zipdir.Read(&failing{bytes.NewReader(b), n, broken}, int64(len(b)), limits)
-		if !errors.Is(err, broken) || errors.Is(err, zipdir.ErrFormat) {
+		_, err := zipdir.Read(&failing{bytes.NewReader(b), n, broken}, int64(len(b)), plain)
+		var e *zipdir.Error
+		if !errors.Is(err, broken) || errors.As(err, &e) {
 			t.Errorf("read %d: got %v", n, err)
 		}
 	}
@@ -294,22 +265,38 @@ func (f *failing) ReadAt(p []byte, off int64) (int, error) {
 // FuzzRead: no input crashes it, and what it accepts lies inside the file and
 // does not overlap.
 func FuzzRead(f *testing.F) {
-	a := rawEntry{name: "a", data: "one"}
-	f.Add(rawZip{}.bytes())
-	f.Add(rawZip{entries: []rawEntry{a, {name: "s", data: "two", flags: 0x808, local: local{after: descriptor("two")}}}, zip64: true}.bytes())
-	f.Add(rawZip{entries: []rawEntry{{name: "d/"}, {name: "d/b", data: "x", extra: field(1, u64(1, 1, 32)), lie: func(d []byte) { copy(d[20:28], "\xff\xff\xff\xff\xff\xff\xff\xff") }}}}.bytes())
+	f.Add(zipOf(f, ""))
+	f.Add(zipOf(f, "comment", "d/", "d/e", "a"))
+	f.Add(modeltest.TorchZip("r", "little", modeltest.Record{Name: "x/y", Data: make([]byte, 10)}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		d, err := check(b)
-		if err != nil {
-			if !errors.Is(err, zipdir.ErrFormat) {
-				t.Fatalf("got %v, which is of no kind", err)
-			}
+		d, err := check(b, all)
+		var broken *zipdir.Error
+		switch {
+		case err != nil && !errors.As(err, &broken):
+			t.Fatalf("got %v, which is of no kind", err)
+		case err != nil:
 			return
 		}
 		for _, e := range d.Files {
-			if e.Data() < e.Offset+30 || e.Data()+e.Packed > e.End || e.End > int64(len(b)) {
-				t.Fatalf("%+v with data at %d in %d bytes", e, e.Data(), len(b))
+			data, err := e.Locate(bytes.NewReader(b))
+			if err != nil || data < e.Offset+30 || data+e.Packed > e.End || e.End > int64(len(b)) {
+				t.Fatalf("%s with data at %d in %d bytes, %v", e.Name, data, len(b), err)
 			}
 		}
 	})
+}
+
+var le = binary.LittleEndian
+
+// field is an extra field.
+func field(id uint16, data string) string {
+	return string(le.AppendUint16(le.AppendUint16(nil, id), uint16(len(data)))) + data
+}
+
+func u64(values ...uint64) string {
+	var b []byte
+	for _, v := range values {
+		b = le.AppendUint64(b, v)
+	}
+	return string(b)
 }

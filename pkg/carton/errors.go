@@ -59,3 +59,14 @@ func errorf(kind error, path, format string, args ...any) *Error {
 
 // quotePath returns path as errors show it.
 func quotePath(path string) string { return errtext.Quote(path) }
+
+// of says which member an error without a path is about.
+func of(path string, err error) error {
+	var e *Error
+	if errors.As(err, &e) && e.Path == "" {
+		named := *e
+		named.Path = path
+		return &named
+	}
+	return err
+}

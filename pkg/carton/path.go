@@ -2,10 +2,9 @@ package carton
 
 import (
 	"hash/maphash"
-	"path"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/carton-oci/carton-oci/internal/zipdir"
 )
 
 // CheckPath is the one rule for names: of zip entries, tar entries,
@@ -20,19 +19,9 @@ func CheckPath(p string) error {
 		return errorf(ErrInsecurePath, "", "a member has an empty name")
 	case len(p) > MaxPathBytes:
 		return errorf(ErrInsecurePath, p[:64]+"…", "name is %d bytes long, want at most %d", len(p), MaxPathBytes)
-	case !utf8.ValidString(p):
-		return errorf(ErrInsecurePath, p, "name is not UTF-8")
-	case p[0] == '/':
-		return errorf(ErrInsecurePath, p, "name is absolute")
-	case strings.Contains(p, `\`):
-		return errorf(ErrInsecurePath, p, "name holds a backslash")
-	case path.Clean(p) != p || p == "." || p == ".." || strings.HasPrefix(p, "../"):
-		return errorf(ErrInsecurePath, p, "name is not clean: it holds an empty, . or .. component")
 	}
-	for _, r := range p {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return errorf(ErrInsecurePath, p, "name holds the control character %U", r)
-		}
+	if fault := zipdir.NameFault(p); fault != "" {
+		return errorf(ErrInsecurePath, p, "%s", fault)
 	}
 	for name := range strings.SplitSeq(p, "/") {
 		if len(name) > MaxNameBytes {

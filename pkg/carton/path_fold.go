@@ -58,3 +58,12 @@ func (f *folding) rune(r rune) string {
 	}
 	return folded
 }
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

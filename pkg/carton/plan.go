@@ -7,6 +7,8 @@ import (
 	"sort"
 	"strings"
 	"sync"
+
+	"github.com/carton-oci/carton-oci/internal/zipdir"
 )
 
 // Plan is the canonical carton: the one zip that a list of members produces,
@@ -170,20 +172,20 @@ func (p *Plan) layOut() error {
 		m.offset = off
 		m.layOutHeader()
 		off += m.header + m.data
-		directory += int64(zipEntryLen + len(m.Path) + m.extra64Len())
+		directory += int64(zipdir.EntryLen + len(m.Path) + m.extra64Len())
 	}
 	p.directory = off
-	p.size = off + directory + zipEndLen
+	p.size = off + directory + zipdir.EndLen
 	if p.zip64(directory) {
-		p.size += zipEnd64Len + zipLocator64Len
+		p.size += zipdir.End64Len + zipdir.Locator64Len
 	}
 	return nil
 }
 
 // layOutHeader sets the lengths of the local header and its padding.
 func (m *planned) layOutHeader() {
-	plain := int64(zipLocalLen + len(m.Path))
-	if m.data >= zipOnes32 {
+	plain := int64(zipdir.LocalLen + len(m.Path))
+	if m.data >= zipdir.Ones32 {
 		plain += planLocal64Len
 	}
 	align := m.align()

@@ -3,6 +3,8 @@ package carton
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/carton-oci/carton-oci/internal/zipdir"
 )
 
 // The records of the canonical zip: [Plan] says what is in them and why.
@@ -29,13 +31,13 @@ func (p *Plan) Header(i int) ([]byte, error) {
 		return nil, errNoCRC(m.Path)
 	}
 	b := make([]byte, 0, m.header)
-	b = append32(b, zipLocalSig)
+	b = append32(b, zipdir.LocalSig)
 	b = append16(b, m.version())
 	b = m.appendCommon(b)
-	b = append16(b, uint16(m.header-zipLocalLen-int64(len(m.Path))))
+	b = append16(b, uint16(m.header-zipdir.LocalLen-int64(len(m.Path))))
 	b = append(b, m.Path...)
-	if m.data >= zipOnes32 {
-		b = append16(b, zipExtra64)
+	if m.data >= zipdir.Ones32 {
+		b = append16(b, zipdir.Extra64)
 		b = append16(b, planLocal64Len-4)
 		b = append64(b, uint64(m.data))
 		b = append64(b, uint64(m.data))
@@ -72,8 +74,8 @@ func errNoCRC(path string) error {
 // appendCommon adds what local and central headers share: from the flags to the
 // length of the name.
 func (m *planned) appendCommon(b []byte) []byte {
-	b = append16(b, zipFlagUTF8)
-	b = append16(b, zipStored)
+	b = append16(b, zipdir.FlagUTF8)
+	b = append16(b, uint16(zipdir.Stored))
 	b = append16(b, planTime)
 	b = append16(b, planDate)
 	b = append32(b, m.crc)
@@ -83,7 +85,7 @@ func (m *planned) appendCommon(b []byte) []byte {
 }
 
 func (m *planned) appendCentral(b []byte) []byte {
-	b = append32(b, zipEntrySig)
+	b = append32(b, zipdir.EntrySig)
 	b = append16(b, planUnix|m.version())
 	b = append16(b, m.version())
 	b = m.appendCommon(b)
@@ -97,13 +99,13 @@ func (m *planned) appendCentral(b []byte) []byte {
 	b = append32(b, clip32(m.offset))
 	b = append(b, m.Path...)
 	if n := m.extra64Len(); n > 0 {
-		b = append16(b, zipExtra64)
+		b = append16(b, zipdir.Extra64)
 		b = append16(b, uint16(n-4))
-		if m.data >= zipOnes32 {
+		if m.data >= zipdir.Ones32 {
 			b = append64(b, uint64(m.data))
 			b = append64(b, uint64(m.data))
 		}
-		if m.offset >= zipOnes32 {
+		if m.offset >= zipdir.Ones32 {
 			b = append64(b, uint64(m.offset))
 		}
 	}
@@ -113,10 +115,10 @@ func (m *planned) appendCentral(b []byte) []byte {
 // extra64Len returns the length of the central header's zip64 field.
 func (m *planned) extra64Len() int {
 	n := 0
-	if m.data >= zipOnes32 {
+	if m.data >= zipdir.Ones32 {
 		n += 16
 	}
-	if m.offset >= zipOnes32 {
+	if m.offset >= zipdir.Ones32 {
 		n += 8
 	}
 	if n > 0 {
@@ -135,14 +137,14 @@ func (m *planned) version() uint16 {
 // zip64 reports whether the end needs zip64 records, with a central directory of
 // that many bytes.
 func (p *Plan) zip64(directory int64) bool {
-	return len(p.members) >= math.MaxUint16 || directory >= zipOnes32 || p.directory >= zipOnes32
+	return len(p.members) >= math.MaxUint16 || directory >= zipdir.Ones32 || p.directory >= zipdir.Ones32
 }
 
 func (p *Plan) appendEnd(b []byte, directory int64) []byte {
 	n := uint64(len(p.members))
 	if p.zip64(directory) {
-		b = append32(b, zipEnd64Sig)
-		b = append64(b, zipEnd64Len-12) // what follows this field
+		b = append32(b, zipdir.End64Sig)
+		b = append64(b, zipdir.End64Len-12) // what follows this field
 		b = append16(b, planUnix|planVersion64)
 		b = append16(b, planVersion64)
 		b = append32(b, 0) // this disk
@@ -152,13 +154,13 @@ func (p *Plan) appendEnd(b []byte, directory int64) []byte {
 		b = append64(b, uint64(directory))
 		b = append64(b, uint64(p.directory))
 
-		b = append32(b, zipLocator64Sig)
+		b = append32(b, zipdir.Locator64Sig)
 		b = append32(b, 0) // the disk of the zip64 end record
 		b = append64(b, uint64(p.directory+directory))
 		b = append32(b, 1) // disks
 	}
 	short := uint16(min(n, math.MaxUint16))
-	b = append32(b, zipEndSig)
+	b = append32(b, zipdir.EndSig)
 	b = append32(b, 0) // this disk, the directory's
 	b = append16(b, short)
 	b = append16(b, short)
@@ -168,7 +170,7 @@ func (p *Plan) appendEnd(b []byte, directory int64) []byte {
 }
 
 // clip32 returns n, or all ones where it does not fit.
-func clip32(n int64) uint32 { return uint32(min(n, zipOnes32)) }
+func clip32(n int64) uint32 { return uint32(min(n, zipdir.Ones32)) }
 
 func append16(b []byte, v uint16) []byte { return binary.LittleEndian.AppendUint16(b, v) }
 func append32(b []byte, v uint32) []byte { return binary.LittleEndian.AppendUint32(b, v) }

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -25,15 +25,6 @@ const (
 	// vectorPlain is the size from which a body is compressed.
 	vectorPlain = 4 << 10
 )
-
-// vector is one file of testdata/vectors; README.md there says what it looks
-// like.
-type vector struct {
-	expect string // a class
-	kind   string // carton, manifest or links
-	what   string
-	body   []byte
-}
 
 // vectorClasses are the classes, by the error that stands for each.
 var vectorClasses = map[string]error{
@@ -54,35 +45,35 @@ func classOf(t testing.TB, want error) string {
 
 // vectors are what the files hold: every zip, MANIFEST and LINKS that the tests
 // of this package have with one thing wrong, and the odd ones that are right.
-func vectors(t testing.TB) []vector {
-	list := []vector{{"success", "carton", "nothing is wrong", good().bytes()}}
+func vectors(t testing.TB) []cartontest.Vector {
+	list := []cartontest.Vector{{Expect: "success", Kind: "carton", What: "nothing is wrong", Body: good().bytes()}}
 	for _, c := range brokenZips {
-		list = append(list, vector{classOf(t, c.want), "carton", c.name, c.build(t)})
+		list = append(list, cartontest.Vector{Expect: classOf(t, c.want), Kind: "carton", What: c.name, Body: c.build(t)})
 	}
 	for name, change := range oddZips {
 		z := good()
 		change(t, z)
-		list = append(list, vector{"success", "carton", "odd: " + name, z.bytes()})
+		list = append(list, cartontest.Vector{Expect: "success", Kind: "carton", What: "odd: " + name, Body: z.bytes()})
 	}
 	for name, c := range brokenManifests {
-		list = append(list, vector{classOf(t, c.want), "manifest", name, []byte(c.raw)})
+		list = append(list, cartontest.Vector{Expect: classOf(t, c.want), Kind: "manifest", What: name, Body: []byte(c.raw)})
 	}
 	for _, c := range brokenLinks {
-		list = append(list, vector{classOf(t, c.kind), "links", c.name, []byte(c.doc)})
+		list = append(list, cartontest.Vector{Expect: classOf(t, c.kind), Kind: "links", What: c.name, Body: []byte(c.doc)})
 	}
 	small := list[:0]
 	for _, v := range list {
-		if len(v.body) <= vectorMost {
+		if len(v.Body) <= vectorMost {
 			small = append(small, v)
 		}
 	}
 	return small
 }
 
-// fileName names the file for what is wrong in it.
-func (v vector) fileName() string {
+// fileName names the file for what is wrong in it, without ".vector".
+func fileName(v cartontest.Vector) string {
 	var b strings.Builder
-	for _, r := range v.kind + " " + v.what {
+	for _, r := range v.Kind + " " + v.What {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
 			b.WriteRune(r)
@@ -92,20 +83,20 @@ func (v vector) fileName() string {
 			b.WriteByte('-')
 		}
 	}
-	return strings.Trim(b.String(), "-") + ".vector"
+	return strings.Trim(b.String(), "-")
 }
 
-func (v vector) file(t testing.TB) []byte {
+func fileOf(t testing.TB, v cartontest.Vector) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "expect: %s\nkind: %s\nwhat: %s\n", v.expect, v.kind, v.what)
-	if len(v.body) < vectorPlain {
-		fmt.Fprintf(&b, "\n%s", v.body)
+	fmt.Fprintf(&b, "expect: %s\nkind: %s\nwhat: %s\n", v.Expect, v.Kind, v.What)
+	if len(v.Body) < vectorPlain {
+		fmt.Fprintf(&b, "\n%s", v.Body)
 		return b.Bytes()
 	}
 	b.WriteString("compressed: zlib\n\n")
 	w, err := zlib.NewWriterLevel(&b, zlib.BestCompression)
 	if err == nil {
-		_, err = w.Write(v.body)
+		_, err = w.Write(v.Body)
 	}
 	if err == nil {
 		err = w.Close()
@@ -116,73 +107,35 @@ func (v vector) file(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-func parseVector(t testing.TB, b []byte) (v vector) {
-	t.Helper()
-	head, body, ok := bytes.Cut(b, []byte("\n\n"))
-	if !ok {
-		t.Fatal("no blank line behind the header")
-	}
-	v.body = body
-	for line := range strings.SplitSeq(string(head), "\n") {
-		key, value, _ := strings.Cut(line, ": ")
-		switch key {
-		case "expect":
-			v.expect = value
-		case "kind":
-			v.kind = value
-		case "what":
-			v.what = value
-		case "compressed":
-			r, err := zlib.NewReader(bytes.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if v.body, err = io.ReadAll(r); err != nil {
-				t.Fatal(err)
-			}
-		default:
-			t.Fatalf("unknown line %q", line)
-		}
-	}
-	return v
-}
-
 // The files are what the tests of this package are made of, no more, no less.
 // What they hold is compared, not how it was compressed.
 func TestVectorsAreUpToDate(t *testing.T) {
-	want := map[string]vector{}
+	want := map[string]cartontest.Vector{}
 	for _, v := range vectors(t) {
-		if other, ok := want[v.fileName()]; ok {
-			t.Fatalf("%q and %q have one name", v.what, other.what)
+		if other, ok := want[fileName(v)]; ok {
+			t.Fatalf("%q and %q have one name", v.What, other.What)
 		}
-		want[v.fileName()] = v
+		want[fileName(v)] = v
 	}
-	names, err := filepath.Glob(filepath.Join(vectorFolder, "*.vector"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		if _, ok := want[filepath.Base(name)]; ok {
+	have := cartontest.Vectors(t, vectorFolder)
+	for base := range have {
+		if _, ok := want[base]; ok {
 			continue
 		}
 		if *update {
-			os.Remove(name)
+			os.Remove(filepath.Join(vectorFolder, base+".vector"))
 		} else {
-			t.Errorf("%s is of no test", name)
+			t.Errorf("%s is of no test", base)
 		}
 	}
 	for base, v := range want {
-		name := filepath.Join(vectorFolder, base)
-		b, err := os.ReadFile(name)
-		if err == nil {
-			got := parseVector(t, b)
-			if got.expect == v.expect && got.kind == v.kind && got.what == v.what && bytes.Equal(got.body, v.body) {
-				continue
-			}
+		got := have[base]
+		if got.Expect == v.Expect && got.Kind == v.Kind && got.What == v.What && bytes.Equal(got.Body, v.Body) {
+			continue
 		}
 		if !*update {
-			t.Errorf("%s is missing or another: go test -run Vectors -update", name)
-		} else if err := os.WriteFile(name, v.file(t), 0o644); err != nil {
+			t.Errorf("%s is missing or another: go test -run Vectors -update", base)
+		} else if err := os.WriteFile(filepath.Join(vectorFolder, base+".vector"), fileOf(t, v), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -190,44 +143,35 @@ func TestVectorsAreUpToDate(t *testing.T) {
 
 // Each is read as its header says, from the file alone.
 func TestVectors(t *testing.T) {
-	names, err := filepath.Glob(filepath.Join(vectorFolder, "*.vector"))
-	if err != nil || len(names) < 100 {
-		t.Fatalf("got %d vectors, %v", len(names), err)
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".vector"), func(t *testing.T) {
-			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			v := parseVector(t, b)
-			want, ok := vectorClasses[v.expect]
+	for name, v := range cartontest.Vectors(t, vectorFolder) {
+		t.Run(name, func(t *testing.T) {
+			want, ok := vectorClasses[v.Expect]
 			if !ok {
-				t.Fatalf("unknown class %q", v.expect)
+				t.Fatalf("unknown class %q", v.Expect)
 			}
-			if err := v.read(t); !errors.Is(err, want) || (err == nil) != (want == nil) {
-				t.Errorf("got %v, want %s", err, v.expect)
+			if err := readVector(t, v); !errors.Is(err, want) || (err == nil) != (want == nil) {
+				t.Errorf("got %v, want %s", err, v.Expect)
 			}
 		})
 	}
 }
 
-// read reads a vector to its end.
-func (v vector) read(t testing.TB) error {
-	switch v.kind {
+// readVector reads a vector to its end.
+func readVector(t testing.TB, v cartontest.Vector) error {
+	switch v.Kind {
 	case "carton":
-		src, err := openBoth(t, v.body)
+		src, err := openBoth(t, v.Body)
 		if err != nil {
 			return err
 		}
 		return readMembers(t.Context(), src)
 	case "manifest":
-		_, err := carton.ParseManifest(v.body)
+		_, err := carton.ParseManifest(v.Body)
 		return err
 	case "links":
-		_, err := carton.ParseLinks(v.body)
+		_, err := carton.ParseLinks(v.Body)
 		return err
 	}
-	t.Fatalf("unknown kind %q", v.kind)
+	t.Fatalf("unknown kind %q", v.Kind)
 	return nil
 }

@@ -64,6 +64,10 @@ var brokenMembers = []brokenZip{
 	{"second name in the local Unicode field", carton.ErrFormat, "second name", edit(func(z *rawZip) {
 		z.files[0].local.extra = unicodeName("model/a", "model/b")
 	})},
+	{"Unicode name field of version 2", carton.ErrFormat, "version 1", edit(func(z *rawZip) {
+		z.files[0].entry.extra = "\x75\x70\x06\x00\x02abcde"
+	})},
+	{"other name in a folder's local header", carton.ErrFormat, "another name", edit(func(z *rawZip) { z.folder("model/").local.name = "model\\" })},
 
 	{"symlink out of the carton", carton.ErrInsecurePath, "not inside model/", symlinks("model/l", "../../etc/passwd")},
 	{"symlink out of model/", carton.ErrInsecurePath, "not inside model/", symlinks("model/l", "../carton.toml")},

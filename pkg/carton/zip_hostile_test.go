@@ -257,6 +257,7 @@ var brokenStructure = []brokenZip{
 		z.files[0].local.size, z.files[0].local.packed = 1<<32-1, 1<<32-1
 		z.files[0].local.extra = extra64(8, 7)
 	})},
+	{"two local zip64 fields", carton.ErrFormat, "two zip64", edit(func(z *rawZip) { z.files[0].local.extra = extra64(7, 7) + extra64(7, 7) })},
 	{"local zip64 field cut short", carton.ErrFormat, "cut short", edit(func(z *rawZip) {
 		z.files[0].local.size, z.files[0].local.packed = 1<<32-1, 1<<32-1
 		z.files[0].local.extra = extra64(7)

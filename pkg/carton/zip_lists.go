@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"slices"
+
+	"github.com/carton-oci/carton-oci/internal/zipdir"
 )
 
 // readLists reads MANIFEST and LINKS and matches them with the zip.
@@ -33,7 +35,7 @@ func (z *Reader) readLists() error {
 	}
 	for _, m := range z.members { // names are kept once, in MANIFEST's text
 		if e := z.file(m.Path); e != nil {
-			e.name = m.Path
+			e.Name = m.Path
 		}
 	}
 	return nil
@@ -42,7 +44,7 @@ func (z *Reader) readLists() error {
 // names gives the names of all files.
 func (z *Reader) names(yield func(name string) bool) {
 	for _, e := range z.files {
-		if !yield(e.name) {
+		if !yield(e.Name) {
 			return
 		}
 	}
@@ -54,11 +56,11 @@ func (z *Reader) held(path string) (Member, bool) {
 	if e == nil {
 		return Member{}, false
 	}
-	m := Member{Size: e.size, Place: PlaceStored, Ranged: true}
-	if e.method != zipStored {
+	m := Member{Size: e.Size, Place: PlaceStored, Ranged: true}
+	if e.Method != zipdir.Stored {
 		m.Place, m.Ranged = PlaceCompressed, false
 	}
-	if e.link {
+	if e.Symlink {
 		m.Target, m.Size = unreadTarget, -1
 	}
 	return m, true
@@ -71,40 +73,42 @@ func (z *Reader) readOwn(name string, limit int64) ([]byte, error) {
 	switch {
 	case e == nil:
 		return nil, nil
-	case e.link:
+	case e.Symlink:
 		return nil, errorf(ErrFormat, name, "is a symlink")
-	case e.size > limit:
-		return nil, errorf(ErrLimit, name, "is %d bytes, want at most %d", e.size, limit)
+	case e.Size > limit:
+		return nil, errorf(ErrLimit, name, "is %d bytes, want at most %d", e.Size, limit)
 	}
 	return z.readSmall(e)
 }
 
 // readSmall reads content without a hash and checks its size and CRC.
-func (z *Reader) readSmall(e *zipEntry) ([]byte, error) {
+func (z *Reader) readSmall(e *zipdir.Entry) ([]byte, error) {
 	r, err := z.openEntry(context.Background(), e)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	b := bytes.NewBuffer(make([]byte, 0, min(e.size, 1<<20)+bytes.MinRead))
-	if _, err := b.ReadFrom(io.LimitReader(r, e.size+1)); err != nil {
-		return nil, of(e.name, err)
+	b := bytes.NewBuffer(make([]byte, 0, min(e.Size, 1<<20)+bytes.MinRead))
+	if _, err := b.ReadFrom(io.LimitReader(r, e.Size+1)); err != nil {
+		return nil, of(e.Name, err)
 	}
-	if got := int64(b.Len()); got != e.size {
-		return nil, errorf(ErrChecksum, e.name, "content is not the %d bytes that the zip says", e.size)
+	if got := int64(b.Len()); got != e.Size {
+		return nil, errorf(ErrChecksum, e.Name, "content is not the %d bytes that the zip says", e.Size)
 	}
-	if got := crcOf(b.Bytes()); e.crc != 0 && got != e.crc {
-		return nil, errorf(ErrChecksum, e.name, "got CRC %08x, the zip says %08x", got, e.crc)
+	if got := crcOf(b.Bytes()); e.CRC != 0 && got != e.CRC {
+		return nil, errorf(ErrChecksum, e.Name, "got CRC %08x, the zip says %08x", got, e.CRC)
 	}
 	return b.Bytes(), nil
 }
 
-// Findings implements [Source]: what only the zip can tell.
+// Findings implements [Source]: what only the zip can tell. Info-ZIP writes names
+// that are UTF-8 and not marked as such. Here they are what their bytes say, as
+// MANIFEST must list them.
 func (z *Reader) Findings() []Finding {
 	var found []Finding
 	for _, e := range z.files {
-		if e.unmarked() {
-			found = append(found, Finding{Path: e.name, Err: errorf(ErrFormat, e.name,
+		if !e.UTF8() && !isASCII(e.Name) {
+			found = append(found, Finding{Path: e.Name, Err: errorf(ErrFormat, e.Name,
 				"name is not ASCII, and the zip does not mark it as UTF-8: other readers see another name")})
 		}
 	}
@@ -137,10 +141,10 @@ func (z *Reader) resolve(ctx context.Context) error {
 			return err
 		}
 		e := z.file(m.Path)
-		if e.size > MaxPathBytes {
-			return errorf(ErrInsecurePath, m.Path, "symlink's target is %d bytes long, want at most %d", e.size, MaxPathBytes)
+		if e.Size > MaxPathBytes {
+			return errorf(ErrInsecurePath, m.Path, "symlink's target is %d bytes long, want at most %d", e.Size, MaxPathBytes)
 		}
-		if left -= e.size; left < 0 {
+		if left -= e.Size; left < 0 {
 			return errTargets()
 		}
 		target, err := z.readSmall(e)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+
+	"github.com/carton-oci/carton-oci/internal/zipdir"
 )
 
 // Open implements [Source].
@@ -19,7 +21,7 @@ func (z *Reader) Open(ctx context.Context, path string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return verify(r, path, hash, e.size, e.crc), nil
+	return verify(r, path, hash, e.Size, e.CRC), nil
 }
 
 // OpenRange implements [Source]. A range of a compressed member is decoded
@@ -33,28 +35,27 @@ func (z *Reader) OpenRange(ctx context.Context, path string, off, n int64) (io.R
 	if err != nil {
 		return nil, err
 	}
-	if e.method == zipStored && off == 0 && n < 0 {
-		r, err := z.openEntry(ctx, e)
+	if e.Method == zipdir.Stored && (off != 0 || n >= 0) {
+		data, err := z.locate(e)
 		if err != nil {
 			return nil, err
 		}
-		return verify(r, path, "", e.size, e.crc), nil
-	}
-	if e.method == zipStored {
-		return NewRange(path, e.size, off, n, func(off, n int64) (io.ReadCloser, error) {
-			return z.bytes(ctx, e.data.Load()+off, n)
+		return NewRange(path, e.Size, off, n, func(off, n int64) (io.ReadCloser, error) {
+			return z.bytes(ctx, data+off, n)
 		})
 	}
 	r, err := z.openEntry(ctx, e)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case e.Method == zipdir.Stored:
+		return verify(r, path, "", e.Size, e.CRC), nil
 	}
-	return skipTo(r, path, e.size, off, n)
+	return skipTo(r, path, e.Size, off, n)
 }
 
-// lookup returns the entry that holds a member's content, its data located, and
-// the content's hash.
-func (z *Reader) lookup(ctx context.Context, path string) (*zipEntry, string, error) {
+// lookup returns the entry that holds a member's content, and the content's hash.
+func (z *Reader) lookup(ctx context.Context, path string) (*zipdir.Entry, string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
 	}
@@ -65,8 +66,7 @@ func (z *Reader) lookup(ctx context.Context, path string) (*zipEntry, string, er
 	if m.Place == PlaceLinked {
 		return nil, "", errLinked(path)
 	}
-	e := z.file(m.Path)
-	return e, m.Hash, z.locate(e)
+	return z.file(m.Path), m.Hash, nil
 }
 
 // regular returns the member at path, or the one that a symlink there ends at.
@@ -86,24 +86,22 @@ func (z *Reader) regular(ctx context.Context, path string) (Member, error) {
 	return followSymlinks(z.members, path)
 }
 
-// locate checks the local header of e, once. Two callers at the same time may
-// both do it.
-func (z *Reader) locate(e *zipEntry) error {
-	if e.data.Load() != 0 {
-		return nil
-	}
-	return checkZipLocal(z.r, e)
+// locate returns where the data of e begin, once its local header was checked.
+func (z *Reader) locate(e *zipdir.Entry) (int64, error) {
+	data, err := e.Check(z.r)
+	return data, zipError(err)
 }
 
-func (z *Reader) openEntry(ctx context.Context, e *zipEntry) (io.ReadCloser, error) {
-	if err := z.locate(e); err != nil {
-		return nil, err
-	}
-	packed, err := z.bytes(ctx, e.data.Load(), e.packed)
+func (z *Reader) openEntry(ctx context.Context, e *zipdir.Entry) (io.ReadCloser, error) {
+	data, err := z.locate(e)
 	if err != nil {
 		return nil, err
 	}
-	return &unpacked{decodeZip(ctx, e.name, e.method, packed), packed}, nil
+	packed, err := z.bytes(ctx, data, e.Packed)
+	if err != nil {
+		return nil, err
+	}
+	return &unpacked{decodeZip(ctx, e.Name, e.Method, packed), packed}, nil
 }
 
 // ranger is an io.ReaderAt that gives long ranges more cheaply as a stream: one
@@ -142,8 +140,8 @@ func (z *Reader) CheckFraming(context.Context, string) error { return nil }
 // CRC implements [Source].
 func (z *Reader) CRC(path string) (uint32, bool) {
 	e := z.file(path)
-	if e == nil || e.link || e.crc == 0 {
+	if e == nil || e.Symlink || e.CRC == 0 {
 		return 0, false
 	}
-	return e.crc, true
+	return e.CRC, true
 }

@@ -2,10 +2,13 @@ package carton
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/carton-oci/carton-oci/internal/zipdir"
 )
 
 // Reader is a carton in its zip form.
@@ -14,7 +17,7 @@ type Reader struct {
 	closer   io.Closer // nil where the caller owns r
 	manifest *Manifest
 	links    *Links
-	files    []*zipEntry // by name, without folders
+	files    []*zipdir.Entry // by name, without folders
 
 	mu       sync.Mutex // guards what follows
 	members  []Member   // sorted; symlinks as they are found until resolved
@@ -39,14 +42,12 @@ type Reader struct {
 // A zip that breaks a rule is ErrFormat, ErrInsecurePath, ErrVersion,
 // ErrChecksum or ErrLimit.
 func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
-	z, entries, err := newReader(r, size)
+	z, dir, err := newReader(r, size)
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range entries {
-		if err := z.locate(e); err != nil {
-			return nil, err
-		}
+	if err := dir.Check(r); err != nil {
+		return nil, zipError(err)
 	}
 	if err := z.resolve(context.Background()); err != nil {
 		return nil, err
@@ -63,37 +64,59 @@ func NewLazyReader(r io.ReaderAt, size int64) (*Reader, error) {
 	return z, err
 }
 
-func newReader(r io.ReaderAt, size int64) (*Reader, []*zipEntry, error) {
-	tail, err := readZipTail(r, size)
+func newReader(r io.ReaderAt, size int64) (*Reader, *zipdir.Directory, error) {
+	dir, err := zipdir.Read(r, size, zipdir.Options{
+		MaxEntries:        MaxMembers + 2, // MANIFEST and LINKS
+		MaxDirectoryBytes: MaxDirectoryBytes,
+		Methods:           []zipdir.Method{zipdir.Stored, zipdir.Deflate, zipdir.Zstd},
+		Symlinks:          true,
+		Name:              (&zipNames{folders: map[string]bool{}}).add,
+	})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, zipError(err)
 	}
-	end, err := readZipEnd(tail)
-	if err != nil {
-		return nil, nil, err
-	}
-	entries, err := readZipDirectory(tail, end)
-	if err != nil {
-		return nil, nil, err
-	}
-	z := &Reader{r: tail, files: make([]*zipEntry, 0, len(entries))}
-	for _, e := range entries {
-		if !e.folder {
-			z.files = append(z.files, e)
-			z.linked = z.linked || e.link
-		}
-	}
-	slices.SortFunc(z.files, func(a, b *zipEntry) int { return strings.Compare(a.name, b.name) })
+	z := &Reader{r: dir.ReaderAt(), files: dir.Files}
+	z.linked = slices.ContainsFunc(z.files, func(e *zipdir.Entry) bool { return e.Symlink })
+	slices.SortFunc(z.files, func(a, b *zipdir.Entry) int { return strings.Compare(a.Name, b.Name) })
 	if err := z.readLists(); err != nil {
 		return nil, nil, err
 	}
 	z.r = r
-	return z, entries, nil
+	return z, dir, nil
+}
+
+// zipNames applies the one rule for names to the entries of a zip.
+type zipNames struct {
+	paths   Paths
+	folders map[string]bool
+}
+
+func (n *zipNames) add(name string, folder bool) error {
+	if !folder {
+		return n.paths.Add(name)
+	}
+	if n.folders[name] {
+		return errorf(ErrInsecurePath, name, "folder occurs twice")
+	}
+	n.folders[name] = true
+	return n.paths.addFolder(name)
+}
+
+// zipError returns an error of a zip as one of this package.
+func zipError(err error) error {
+	var broken *zipdir.Error
+	switch {
+	case !errors.As(err, &broken):
+		return err
+	case errors.Is(err, zipdir.ErrLimit):
+		return errorf(ErrLimit, broken.Name, "%s", broken.Msg)
+	}
+	return errorf(ErrFormat, broken.Name, "%s", broken.Msg)
 }
 
 // file returns the entry of that name, nil for none.
-func (z *Reader) file(name string) *zipEntry {
-	i, ok := slices.BinarySearchFunc(z.files, name, func(e *zipEntry, name string) int { return strings.Compare(e.name, name) })
+func (z *Reader) file(name string) *zipdir.Entry {
+	i, ok := slices.BinarySearchFunc(z.files, name, func(e *zipdir.Entry, name string) int { return strings.Compare(e.Name, name) })
 	if !ok {
 		return nil
 	}

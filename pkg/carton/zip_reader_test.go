@@ -107,7 +107,7 @@ func TestOpeningReadsNoContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := c.n.Load(); n > 80_000 {
+	if n := c.n.Load(); n > 110_000 {
 		t.Errorf("opening read %d bytes", n)
 	}
 	members, err := src.Members(t.Context())

@@ -72,7 +72,7 @@ func (p *packer) readWasm(f *file, r io.ReaderAt) error {
 // isTorchScript reports whether a file is a zip as torch.jit.save writes it: with
 // a root folder that holds the archive's constants and its code.
 func isTorchScript(r io.ReaderAt, size int64) bool {
-	dir, err := zipdir.Read(r, size, zipdir.Limits{Entries: 100_000, DirectoryBytes: 16 << 20})
+	dir, err := zipdir.Read(r, size, zipdir.Options{MaxEntries: 100_000, MaxDirectoryBytes: 16 << 20})
 	if err != nil {
 		return false
 	}

@@ -28,7 +28,7 @@
 //   - The zip's directory is believed after the checks of internal/zipdir; torch
 //     writes zero sizes into local headers and pads them with an extra field "FB",
 //     so that data begin at multiples of 64. A local header is read when its
-//     content is. An entry that is read whole is checked against its CRC-32,
+//     content is, and must put a tensor's data where the directory alone says. An entry that is read whole is checked against its CRC-32,
 //     unless that is 0, which is how torch writes "not computed".
 //   - JSON is read strictly (internal/jsonstream): no key of what is believed
 //     occurs twice, numbers are whole and not negative, names that the archive

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
 const (
@@ -34,8 +36,11 @@ func (t *Tensor) Read(r io.ReaderAt) (io.Reader, error) {
 	if t.Bytes() == 0 {
 		return eof{}, nil
 	}
-	if err := t.entry.Check(r); err != nil {
+	switch data, err := t.entry.Locate(r); {
+	case err != nil:
 		return nil, zipError(err)
+	case data != predicted(t.entry):
+		return nil, fmt.Errorf("%w: %s: data begin at %d, want %d, as far before the next entry as the directory says", ErrFormat, errtext.Quote(t.entry.Name), data, predicted(t.entry))
 	}
 	d := byName[t.DType]
 	swap := int64(1)

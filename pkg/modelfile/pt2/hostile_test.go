@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/flate"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -330,5 +331,23 @@ func TestBytesBehindADeflateStream(t *testing.T) {
 	}
 	if _, err := open(b.Bytes()); !errors.Is(err, pt2.ErrFormat) || !strings.Contains(err.Error(), "deflate stream") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestWeightsLieWhereTheDirectorySays: a local header that is longer by four
+// bytes, and so makes the signature of the data descriptor the end of the data,
+// agrees with the directory in all else.
+func TestWeightsLieWhereTheDirectorySays(t *testing.T) {
+	b := archiveWith(configOf(goodMeta), `{}`)
+	le := binary.LittleEndian
+	field := b[30+le.Uint16(b[26:]):] // the padding "FB" of the first entry
+	if string(b[:2])+string(field[:2]) != "PKFB" {
+		t.Fatalf("begins with %q", b[:100])
+	}
+	le.PutUint16(b[28:], le.Uint16(b[28:])+4)
+	le.PutUint16(field[2:], le.Uint16(field[2:])+4)
+	a := mustOpen(t, b)
+	if _, err := a.Models[0].Weights[0].Read(bytes.NewReader(b)); !errors.Is(err, pt2.ErrFormat) || !strings.Contains(err.Error(), "data begin at") {
+		t.Errorf("got %v, want a format error", err)
 	}
 }

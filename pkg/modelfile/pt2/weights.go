@@ -166,7 +166,7 @@ func (o *opener) view(t *Tensor, m *meta, e *zipdir.Entry) error {
 		return err
 	}
 	const strided = 7 // schema.py, class Layout
-	t.entry, t.Offset, t.Length = e, e.Data(), e.Size
+	t.entry, t.Offset, t.Length = e, predicted(e), e.Size
 	switch {
 	case t.Pickled:
 		t.why = "is pickled"
