@@ -120,7 +120,7 @@ func Push(ctx context.Context, source, ref string, opts PushOptions) (*PushResul
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
 	}
-	if to.Kind == KindLayout && !(from.Kind == KindLayout && sameFolder(from.Path, to.Path)) {
+	if to.Kind == KindLayout && (from.Kind != KindLayout || !sameFolder(from.Path, to.Path)) {
 		if err := refuseInside(from, to.Path); err != nil {
 			return nil, fmt.Errorf("push: %w", err)
 		}

@@ -69,7 +69,7 @@ func TestCartonsHabits(t *testing.T) {
 			h := f.FileHeader
 			all[f.Name] = zip.FileHeader{
 				CreatorVersion: h.CreatorVersion, ReaderVersion: h.ReaderVersion, Flags: h.Flags, Method: h.Method,
-				ModifiedTime: h.ModifiedTime, ModifiedDate: h.ModifiedDate, ExternalAttrs: h.ExternalAttrs,
+				Modified: h.Modified, ExternalAttrs: h.ExternalAttrs,
 				Extra: h.Extra, Comment: h.Comment, NonUTF8: h.NonUTF8,
 			}
 		}

@@ -160,7 +160,7 @@ func (f *File) Commit() error {
 		return err
 	}
 	if err := o.sameFile(o.base, made); err != nil {
-		o.parent.Rename(o.base, o.partial()) // what took the partial's name is none of ours
+		_ = o.parent.Rename(o.base, o.partial()) // what took the partial's name is none of ours
 		return err
 	}
 	// At once: a process that is killed in the sync would leave it for good.

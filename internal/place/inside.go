@@ -21,9 +21,9 @@ func Inside(name, dir string) bool {
 	// The nearest folder of the path that exists, without symlinks: its parents are
 	// those that the path has there.
 	for {
-		real, err := filepath.EvalSymlinks(at)
+		resolved, err := filepath.EvalSymlinks(at)
 		if err == nil {
-			at = real
+			at = resolved
 			break
 		}
 		if at == filepath.Dir(at) {

@@ -226,11 +226,11 @@ func (w *walk) inside(target string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	real, err := filepath.EvalSymlinks(dir)
+	resolved, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return "", false
 	}
-	for _, dir := range []string{dir, real} {
+	for _, dir := range []string{dir, resolved} {
 		if to, err := filepath.Rel(dir, target); err == nil && filepath.IsLocal(to) {
 			return filepath.ToSlash(to), true
 		}
