@@ -17,9 +17,7 @@ import (
 // rely on something other than where an answer leads. Each is tried by every verb.
 func TestSecretsUnderOddAnswers(t *testing.T) {
 	const cookie = "session-cookie-0123456789"
-	header := func(status int, body string, pairs ...string) registrytest.Effect {
-		return registrytest.Answer(status, body, pairs...)
-	}
+	header := registrytest.Answer
 	type attempt struct {
 		path   string
 		effect func(o *recorder) registrytest.Effect
