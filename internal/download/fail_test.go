@@ -151,7 +151,12 @@ func TestErrorsEndTheRun(t *testing.T) {
 		}, errWrong, "part 1: is longer than the 12582912 bytes that it should have"},
 		"a stream that never ends": {func(p *place) {
 			p.parts[1].Ranged = false
-			p.whole = func(int) io.Reader { return empty{} }
+			p.whole = func(i int) io.Reader {
+				if i == 1 {
+					return empty{}
+				}
+				return bytes.NewReader(p.content[i])
+			}
 		}, io.ErrNoProgress, "part 1: "},
 		"a range that never ends": {func(p *place) {
 			p.reading = func(_ context.Context, a ask, r io.Reader) io.Reader {
