@@ -1,161 +1,170 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
+	"strings"
+	"time"
 )
 
-// book is everything that was measured, the latest of each case.
-type book struct {
-	Machine string
-	Results []result // in the order of the cases
-}
+// figures are what one run of one program took, by name: those that measure
+// prints, and those of the registry's sockets. Times are in seconds, sizes in
+// bytes.
+type figures map[string]float64
+
+// ours is the name of the program that the benchmark is about. Where a case lets
+// programs do several things, what they do is behind their names.
+const ours = "carton-oci"
 
 // result is what one case gave.
 type result struct {
-	Case     string
-	Title    string
-	When     string // a date
-	Programs []measured
-	Verdicts []verdict
+	title    string
+	programs []measured
+	verdicts []string
+	trips    bool // round trips are shown: they say little of long transfers
 }
 
 // measured are the runs of one program.
 type measured struct {
-	Name string
-	Runs []figures
+	name string
+	runs []figures
 }
 
-// verdict is one thing that was wanted, and what was got.
-type verdict struct {
-	Wanted string
-	Got    string
-	OK     bool
+// of returns a figure's spread over the runs.
+func (m measured) of(figure string) spread {
+	var values []float64
+	for _, f := range m.runs {
+		values = append(values, f[figure])
+	}
+	return spreadOf(values)
 }
 
-func readBook(name string) (*book, error) {
-	text, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &book{}, nil
+// to returns the spread of a figure's ratio to another program's, round by round.
+func (m measured) to(other measured, figure string) spread {
+	var values []float64
+	for i := range min(len(m.runs), len(other.runs)) {
+		values = append(values, m.runs[i][figure]/other.runs[i][figure])
 	}
-	if err != nil {
-		return nil, err
-	}
-	var b book
-	if err := json.Unmarshal(text, &b); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return &b, nil
-}
-
-func (b *book) write(name string) error {
-	text, err := json.MarshalIndent(b, "", "\t")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(name, text, 0o644)
-}
-
-// put replaces a case's result.
-func (b *book) put(r result) {
-	b.Results = slices.DeleteFunc(b.Results, func(old result) bool { return old.Case == r.Case })
-	b.Results = append(b.Results, r)
-	order := func(r result) int { return slices.IndexFunc(cases, func(c benchCase) bool { return c.name == r.Case }) }
-	slices.SortFunc(b.Results, func(x, y result) int { return order(x) - order(y) })
-}
-
-// runs returns the runs of a program, nil if it did not run.
-func (r result) runs(name string) []figures {
-	for _, m := range r.Programs {
-		if m.Name == name {
-			return m.Runs
-		}
-	}
-	return nil
+	return spreadOf(values)
 }
 
 // spread is a figure that was measured several times.
 type spread struct{ median, least, most float64 }
 
 func spreadOf(values []float64) spread {
-	if len(values) == 0 {
+	n := len(values)
+	if n == 0 {
 		return spread{}
 	}
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return spread{(sorted[(n-1)/2] + sorted[n/2]) / 2, sorted[0], sorted[n-1]}
+	slices.Sort(values)
+	return spread{(values[(n-1)/2] + values[n/2]) / 2, values[0], values[n-1]}
 }
 
-// of returns the spread of one figure over runs.
-func of(runs []figures, figure func(figures) float64) spread {
-	values := make([]float64, len(runs))
-	for i, f := range runs {
-		values[i] = figure(f)
+func (s spread) String() string {
+	return fmt.Sprintf("%.3g (%.3g – %.3g)", s.median, s.least, s.most)
+}
+
+// program returns what was measured of one; it has no runs where it did not run.
+func (r *result) program(name string) measured {
+	i := slices.IndexFunc(r.programs, func(m measured) bool { return m.name == name })
+	if i < 0 {
+		return measured{name: name}
 	}
-	return spreadOf(values)
+	return r.programs[i]
 }
 
-// ratios returns the spread of ours to theirs, run by run.
-func ratios(ours, theirs []figures, figure func(figures) float64) spread {
-	var values []float64
-	for i := range min(len(ours), len(theirs)) {
-		if d := figure(theirs[i]); d > 0 {
-			values = append(values, figure(ours[i])/d)
+// mine returns what was measured of the command doing what another program did.
+func (r *result) mine(name string) measured {
+	_, what, _ := strings.Cut(name, " ")
+	return r.program(strings.TrimSpace(ours + " " + what))
+}
+
+// want adds a verdict: what was wanted, and what was got.
+func (r *result) want(ok bool, wanted, got string) {
+	mark := "✗"
+	if ok {
+		mark = "✓"
+	}
+	r.verdicts = append(r.verdicts, fmt.Sprintf("%s %s: %s", mark, wanted, got))
+}
+
+// atMost wants a limit to the ratio of the command to another program.
+func (r *result) atMost(limit float64, wanted, than, figure string) {
+	theirs := r.program(than)
+	if theirs.runs == nil {
+		r.want(false, wanted, than+" is not installed")
+		return
+	}
+	s := r.mine(than).to(theirs, figure)
+	r.want(s.median <= limit, wanted, s.String())
+}
+
+// part wants a limit to a program's figure as a part of so many bytes, in every
+// run.
+func (r *result) part(limit float64, wanted, name string, of int64, figure string) {
+	worst := r.program(name).of(figure).most / float64(of)
+	r.want(worst <= limit, wanted, fmt.Sprintf("%.4f at most", worst))
+}
+
+// columns are those of a table, after the program's name and its wall time.
+var columns = []struct {
+	figure string
+	show   func(spread) string
+}{
+	{"round trips", func(s spread) string { return fmt.Sprintf("%.0f", s.median) }},
+	{"CPU", func(s spread) string { return seconds(s.median) }},
+	{"peak", func(s spread) string { return fmt.Sprintf("%.0f MiB", s.most/(1<<20)) }},
+	{"sent", bytesText},
+	{"received", bytesText},
+	{"written", bytesText},
+	{"in fsync", func(s spread) string { return seconds(s.median) }},
+	{"fsync after", func(s spread) string { return seconds(s.median) }},
+}
+
+// String returns the result as Markdown.
+func (r result) String() string {
+	heads, line, rows := "| program | wall | carton-oci to it |", "|---|--:|--:|", make([]string, len(r.programs))
+	for i, m := range r.programs {
+		wall, ratio := m.of("wall"), ""
+		if mine := r.mine(m.name); mine.runs != nil && mine.name != m.name {
+			ratio = fmt.Sprintf("**%s**<br>CPU %s", mine.to(m, "wall"), mine.to(m, "CPU"))
+		}
+		rows[i] = fmt.Sprintf("| %s | %s<br>%s – %s | %s |", m.name, seconds(wall.median), seconds(wall.least), seconds(wall.most), ratio)
+	}
+	for _, c := range columns {
+		has := func(m measured) bool { return m.of(c.figure).median > 0.0005 }
+		if !slices.ContainsFunc(r.programs, has) || c.figure == "round trips" && !r.trips {
+			continue
+		}
+		heads, line = heads+" "+c.figure+" |", line+"--:|"
+		for i, m := range r.programs {
+			rows[i] += " " + c.show(m.of(c.figure)) + " |"
 		}
 	}
-	return spreadOf(values)
-}
-
-func wall(f figures) float64    { return f.Wall }
-func cpu(f figures) float64     { return f.CPU }
-func peakOf(f figures) float64  { return float64(f.Peak) }
-func sent(f figures) float64    { return float64(f.In) }
-func got(f figures) float64     { return float64(f.Out) }
-func written(f figures) float64 { return float64(f.Written) }
-func read(f figures) float64    { return float64(f.Read) }
-
-// onDisk is the wall time with the fsync that others leave undone.
-func onDisk(f figures) float64 { return f.Wall + f.After }
-
-// atMost is a verdict on a ratio to another program.
-func (r result) atMost(limit float64, wanted, than string, figure func(figures) float64) verdict {
-	theirs := r.runs(than)
-	if theirs == nil {
-		return verdict{wanted, than + " is not installed", false}
+	text := fmt.Sprintf("### %s\n\nRounds: %d. %s.\n\n%s\n%s\n%s\n", r.title, len(r.programs[0].runs),
+		time.Now().Format(time.DateOnly), heads, line, strings.Join(rows, "\n"))
+	for _, v := range r.verdicts {
+		text += "\n- " + v
 	}
-	s := ratios(r.runs(ours), theirs, figure)
-	return verdict{wanted, fmt.Sprintf("%s (%s – %s)", two(s.median), two(s.least), two(s.most)), s.median <= limit}
+	return text + "\n"
 }
 
-// atLeast is a verdict on how many times as fast as another program.
-func (r result) atLeast(limit float64, wanted, than string) verdict {
-	theirs := r.runs(than)
-	s := ratios(theirs, r.runs(ours), wall)
-	return verdict{wanted, fmt.Sprintf("%s (%s – %s)", two(s.median), two(s.least), two(s.most)), s.median >= limit}
-}
-
-// limit is a verdict on a figure as a part of so many bytes.
-func (r result) limit(most float64, wanted string, of int64, figure func(figures) float64) verdict {
-	worst := 0.0
-	for _, f := range r.runs(ours) {
-		worst = max(worst, figure(f)/float64(of))
+// seconds writes a duration.
+func seconds(x float64) string {
+	if x < 0.9995 {
+		return fmt.Sprintf("%.0f ms", x*1e3)
 	}
-	return verdict{wanted, fmt.Sprintf("%.4f at most", worst), worst <= most}
+	return fmt.Sprintf("%.3g s", x)
 }
 
-// two writes a number with as many digits as say something.
-func two(x float64) string {
-	switch {
-	case x >= 99.5:
-		return fmt.Sprintf("%.0f", x)
-	case x >= 9.95:
-		return fmt.Sprintf("%.1f", x)
-	case x < 0.095:
-		return fmt.Sprintf("%.3f", x)
+// bytesText writes bytes in decimal units, as networks count.
+func bytesText(s spread) string {
+	n := s.median
+	for _, unit := range []string{"B", "kB", "MB"} {
+		if n < 999.5 {
+			return fmt.Sprintf("%.3g %s", n, unit)
+		}
+		n /= 1000
 	}
-	return fmt.Sprintf("%.2f", x)
+	return fmt.Sprintf("%.3g GB", n)
 }

@@ -1,6 +1,6 @@
-// Oras pushes files and pulls them again with oras-go's own file store and
-// oras.Copy, the way the oras command does it, with its defaults: five blobs at
-// once on a push, three on a pull
+// Oras pushes files, pulls them again, resolves a reference and fetches its image
+// manifest, with oras-go's own file store and oras.Copy, the way the oras command
+// does it, with its defaults: five blobs at once on a push, three on a pull
 // (https://github.com/oras-project/oras/blob/v1.3.0/cmd/oras/root/push.go,
 // pull.go), a client that retries, HTTP/2 where TLS offers it. It is what the
 // benchmark compares with.
@@ -8,128 +8,76 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2"
 	"oras.land/oras-go/v2/content/file"
-	"oras.land/oras-go/v2/content/memory"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/retry"
 )
 
-// What the command's --concurrency is when it is not given.
-const (
-	pushConcurrency = 5
-	pullConcurrency = 3
-)
-
 func main() {
-	caFile := flag.String("ca-file", "", "use TLS, and trust the authority in `FILE`")
+	plainHTTP := flag.Bool("plain-http", false, "speak HTTP without TLS")
 	dir := flag.String("dir", ".", "push the files below `DIR`, or pull into it")
 	flag.Parse()
-	if err := run(context.Background(), *caFile, *dir, flag.Args()); err != nil {
+	ctx, verb := context.Background(), flag.Arg(0)
+	repo, err := remote.NewRepository(flag.Arg(1))
+	check(err)
+	repo.PlainHTTP = *plainHTTP
+	repo.Client = &auth.Client{Client: retry.DefaultClient, Cache: auth.NewCache()}
+	tag, opts := repo.Reference.Reference, oras.DefaultCopyOptions
+	switch verb {
+	case "push":
+		store, err := file.New(*dir)
+		check(err)
+		opts.Concurrency = 5
+		push(ctx, store, *dir, repo, opts)
+		check(store.Close())
+	case "pull":
+		store, err := file.New(*dir)
+		check(err)
+		opts.Concurrency = 3
+		_, err = oras.Copy(ctx, repo, tag, store, tag, opts)
+		check(err)
+		check(store.Close())
+	case "resolve": // as oras resolve
+		_, err = oras.Resolve(ctx, repo, tag, oras.DefaultResolveOptions)
+	case "inspect": // as oras manifest fetch, the nearest that it has
+		_, _, err = oras.FetchBytes(ctx, repo, tag, oras.DefaultFetchBytesOptions)
+	default:
+		err = fmt.Errorf("%q: want push, pull, resolve or inspect", verb)
+	}
+	check(err)
+}
+
+func push(ctx context.Context, store *file.Store, dir string, repo *remote.Repository, opts oras.CopyOptions) {
+	var layers []ocispec.Descriptor
+	check(filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		check(err)
+		layer, err := store.Add(ctx, filepath.ToSlash(name), path, "")
+		layers = append(layers, layer)
+		return err
+	}))
+	root, err := oras.PackManifest(ctx, store, oras.PackManifestVersion1_1, oras.MediaTypeUnknownArtifact,
+		oras.PackManifestOptions{Layers: layers})
+	check(err)
+	check(store.Tag(ctx, root, root.Digest.String()))
+	_, err = oras.Copy(ctx, store, root.Digest.String(), repo, repo.Reference.Reference, opts)
+	check(err)
+}
+
+func check(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "oras:", err)
 		os.Exit(1)
 	}
-}
-
-func run(ctx context.Context, caFile, dir string, args []string) error {
-	if len(args) != 2 {
-		return errors.New("want push REF or pull REF")
-	}
-	repo, err := repository(args[1], caFile)
-	if err != nil {
-		return err
-	}
-	if args[0] == "push" {
-		return push(ctx, repo, dir)
-	}
-	return pull(ctx, repo, dir)
-}
-
-func repository(ref, caFile string) (*remote.Repository, error) {
-	repo, err := remote.NewRepository(ref)
-	if err != nil {
-		return nil, err
-	}
-	repo.PlainHTTP = caFile == ""
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	if caFile != "" {
-		pem, err := os.ReadFile(caFile)
-		if err != nil {
-			return nil, err
-		}
-		pool := x509.NewCertPool()
-		pool.AppendCertsFromPEM(pem)
-		transport.TLSClientConfig = &tls.Config{RootCAs: pool}
-	}
-	repo.Client = &auth.Client{
-		Client: &http.Client{Transport: retry.NewTransport(transport)},
-		Cache:  auth.NewCache(),
-	}
-	return repo, nil
-}
-
-func push(ctx context.Context, repo *remote.Repository, dir string) error {
-	store, err := file.New(dir)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	var names []string
-	err = filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			name, err = filepath.Rel(dir, name)
-			names = append(names, filepath.ToSlash(name))
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	slices.Sort(names)
-	var layers []ocispec.Descriptor
-	for _, name := range names {
-		layer, err := store.Add(ctx, name, "", "")
-		if err != nil {
-			return err
-		}
-		layers = append(layers, layer)
-	}
-	manifests := memory.New()
-	root, err := oras.PackManifest(ctx, manifests, oras.PackManifestVersion1_1, oras.MediaTypeUnknownArtifact,
-		oras.PackManifestOptions{Layers: layers})
-	if err != nil {
-		return err
-	}
-	if err := manifests.Tag(ctx, root, root.Digest.String()); err != nil {
-		return err
-	}
-	opts := oras.DefaultCopyOptions
-	opts.Concurrency = pushConcurrency
-	_, err = oras.Copy(ctx, either{manifests, store}, root.Digest.String(), repo, repo.Reference.Reference, opts)
-	return err
-}
-
-func pull(ctx context.Context, repo *remote.Repository, dir string) error {
-	store, err := file.New(dir)
-	if err != nil {
-		return err
-	}
-	opts := oras.DefaultCopyOptions
-	opts.Concurrency = pullConcurrency
-	if _, err := oras.Copy(ctx, repo, repo.Reference.Reference, store, repo.Reference.Reference, opts); err != nil {
-		return errors.Join(err, store.Close())
-	}
-	return store.Close()
 }
