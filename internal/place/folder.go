@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 )
@@ -102,6 +103,9 @@ func (o *output) checkFolder() error {
 	}
 	if !o.replace && !o.isEmpty(o.base) {
 		return o.folderExists()
+	}
+	if isMountPoint(o.parent, o.base) {
+		return Explain("replace", o.name, syscall.EBUSY)
 	}
 	for _, in := range inUse() {
 		if os.SameFile(fi, in.info) {

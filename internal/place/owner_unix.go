@@ -41,3 +41,5 @@ func ownedByRoot(fi fs.FileInfo) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && st.Uid == 0
 }
+
+func callerIsRoot() bool { return os.Geteuid() == 0 }

@@ -142,9 +142,22 @@ func (o *output) check(want string, usable func(fs.FileMode) bool) (fs.FileInfo,
 	case fi.Mode()&fs.ModeSymlink != 0:
 		return nil, hint.With(fmt.Errorf("%s: %w", o.name, ErrSymlink), "name the file that it points to")
 	case !usable(fi.Mode()):
-		return nil, fmt.Errorf("%s: %w: it is %s, want %s", o.name, ErrExist, kind(fi.Mode()), want)
+		err := fmt.Errorf("%s: %w: it is %s, want %s", o.name, ErrExist, kind(fi.Mode()), want)
+		return nil, hint.With(err, "give another name")
+	case o.replace && o.heldByOwner(fi):
+		err := fmt.Errorf("%s: %w, belongs to another user, and lies where only its owner may replace it", o.name, ErrExist)
+		return nil, hint.With(err, "give another name, or another folder")
 	}
 	return fi, nil
+}
+
+// heldByOwner reports whether the sticky bit of the folder keeps others from
+// giving the name of a file to another one: what was downloaded for hours could
+// not get its name.
+func (o *output) heldByOwner(fi fs.FileInfo) bool {
+	parent, err := o.parent.Stat(".")
+	return err == nil && parent.Mode()&fs.ModeSticky != 0 &&
+		!ownedByCaller(fi) && !ownedByCaller(parent) && !callerIsRoot()
 }
 
 // syncParent makes the rename survive a crash.

@@ -107,7 +107,7 @@ func strangers(root *os.Root, known func(string, bool) bool) ([]string, error) {
 			return err
 		case p == ".":
 			return nil
-		case e.IsDir() && known(p, true):
+		case e.IsDir() && known(p, true) && !isMountPoint(root, filepath.FromSlash(p)):
 			return nil
 		case !e.IsDir() && known(p, false) && e.Type()&^fs.ModeSymlink == 0:
 			return nil
@@ -216,6 +216,9 @@ func (d *Folder) removeOld(aside string, old fs.FileInfo) error {
 		return err
 	}
 	d.replaced = true
+	if old.Mode().Perm()&0o700 != 0o700 {
+		root.Chmod(".", 0o700) //nolint:errcheck // then removing says why
+	}
 	err = removeKnown(root, ".", d.known)
 	root.Close()
 	if err == nil {
@@ -247,7 +250,12 @@ func removeKnown(root *os.Root, dir string, known func(string, bool) bool) error
 			return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrExist}
 		}
 		if fi.IsDir() {
-			err = removeKnown(root, name, known)
+			if fi.Mode().Perm()&0o700 != 0o700 {
+				err = root.Chmod(filepath.FromSlash(name), 0o700) // its files are to go
+			}
+			if err == nil {
+				err = removeKnown(root, name, known)
+			}
 		}
 		if err == nil {
 			err = root.Remove(filepath.FromSlash(name))

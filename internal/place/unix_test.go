@@ -4,7 +4,9 @@ package place_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -114,6 +116,95 @@ func TestMountPointIsNotReplaced(t *testing.T) {
 		t.Errorf("got %v, want EBUSY with a hint", err)
 	}
 	wantTree(t, filepath.Dir(dir), filepath.Base(dir)+"/")
+}
+
+// What is mounted in a folder is none of a pull's, whatever its name.
+func TestMountInAFolderIsNotReplaced(t *testing.T) {
+	disk := testenv.SmallDisk(t, 256<<10)
+	name := filepath.Dir(disk)
+	write(t, filepath.Join(disk, "f"), "mine")
+	known := func(fs.FS) func(string, bool) bool {
+		return func(p string, folder bool) bool {
+			return folder && p == filepath.Base(disk) || p == filepath.Base(disk)+"/f"
+		}
+	}
+	if err := place.CheckReplace(name, known); !errors.Is(err, place.ErrExist) {
+		t.Errorf("got %v, want ErrExist", err)
+	}
+}
+
+// A folder that its owner made read-only is replaced all the same when the owner
+// asks for it, and nothing of it is left.
+func TestReadOnlyFolderIsReplaced(t *testing.T) {
+	if os.Geteuid() == 0 {
+		runAs(t, 12345)
+		return
+	}
+	dir := t.TempDir()
+	name := filepath.Join(dir, "m")
+	write(t, filepath.Join(name, "sub", "f"), "old")
+	if err := errors.Join(os.Chmod(filepath.Join(name, "sub"), 0o555), os.Chmod(name, 0o555)); err != nil {
+		t.Fatal(err)
+	}
+	if err := putFolder(name, "new", place.Options{Replace: true}); err != nil {
+		t.Error(err)
+	}
+	wantTree(t, dir, "m/", "m/f=new")
+}
+
+// Where the sticky bit keeps a name for its owner that is said at the beginning.
+func TestNameThatOnlyItsOwnerMayGiveAway(t *testing.T) {
+	if os.Geteuid() == 0 {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "m"), "of root")
+		write(t, filepath.Join(dir, "d", "f"), "of root")
+		if err := errors.Join(os.Chmod(dir, 0o777|os.ModeSticky), os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("PLACE_TEST_STICKY", dir)
+		runAs(t, 12345)
+		wantTree(t, dir, "d/", "d/f=of root", "m=of root")
+		return
+	}
+	dir := os.Getenv("PLACE_TEST_STICKY")
+	if dir == "" {
+		testenv.NotChecked(t, "giving a file to another user needs root")
+	}
+	for what, err := range map[string]error{
+		"file":   put(filepath.Join(dir, "m"), "x", place.Options{Replace: true}),
+		"folder": putFolder(filepath.Join(dir, "d"), "x", place.Options{Replace: true}),
+	} {
+		if !errors.Is(err, place.ErrExist) || !strings.Contains(err.Error(), "only its owner may replace it") || len(hint.Of(err)) == 0 {
+			t.Errorf("%s: got %v, want ErrExist with a hint", what, err)
+		}
+	}
+}
+
+// runAs runs the test again as another user.
+func runAs(t *testing.T, uid uint32) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("/tmp", "place") //nolint:usetesting // that user can't look into t.TempDir
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	b, rerr := os.ReadFile(self)
+	copied := filepath.Join(dir, "test")
+	if err := errors.Join(rerr, os.Chmod(dir, 0o777), os.WriteFile(copied, b, 0o755), os.Mkdir(filepath.Join(dir, "tmp"), 0o755),
+		os.Chown(filepath.Join(dir, "tmp"), int(uid), int(uid))); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(copied, "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Join(dir, "tmp"), "HOME="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("as user %d: %v\n%s", uid, err, out)
+	}
 }
 
 func TestHintsForWhatAUserCanChange(t *testing.T) {
