@@ -100,6 +100,10 @@ func pull(ctx context.Context, loc Location, opts PullOptions) (*PullResult, err
 		return nil, err
 	}
 	defer src.Close()
+	if opts.Wrap != nil && (src.artifact == nil || !src.artifact.Wrapped()) {
+		err := errors.New("is a carton already, and says itself how it is loaded")
+		return nil, hint.With(err, "pull it without --runner")
+	}
 	result := &PullResult{Reference: src.loc.Redacted(), ModelHash: src.Manifest().ModelHash()}
 	if src.artifact != nil {
 		result.Digest = src.artifact.Descriptor().Digest

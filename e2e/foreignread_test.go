@@ -99,7 +99,7 @@ func TestModelsOfOtherProgramsAreWrapped(t *testing.T) {
 			checkError(t, u.run(t, "pull", s.Host+"/"+ref, "-o", "refused.carton"),
 				badCase{code: badContent, want: []string{"no carton"}, hint: "--runner"})
 
-			p := u.pull(t, s.Host+"/"+ref, "--runner", "python", "--framework-version", "=3.11", "-o", "m.carton", "--force")
+			p := u.pull(t, s.Host+"/"+ref, "--runner", "python", "--framework-version", "=3.11", "--opt", "entrypoint_package=main", "--opt", "entrypoint_fn=load", "-o", "m.carton", "--force")
 			z := readZip(t, u.path("m.carton"))
 			toml := z.files["carton.toml"]
 			delete(z.files, "carton.toml")
@@ -204,7 +204,7 @@ func TestForeignArtifactsAreRefused(t *testing.T) {
 			tt.artifact.put(t, s, "org/m:1")
 			before := snapshot(t, u.dir, u.tmp, u.home)
 			for _, args := range [][]string{{"-o", "m.carton"}, {"--unpack", "tree"}} {
-				args = append([]string{"pull", s.Host + "/org/m:1", "--runner", "python", "--framework-version", "=3.11"}, args...)
+				args = append([]string{"pull", s.Host + "/org/m:1", "--runner", "torchscript", "--framework-version", "=2.0.1"}, args...)
 				checkError(t, u.run(t, args...), badCase{code: badContent, want: tt.want, hint: tt.hint})
 			}
 			compare(t, "left", snapshot(t, u.dir, u.tmp, u.home), before)

@@ -156,7 +156,11 @@ func (s *session) packError(c *cli.Context, paths []string, err error) error {
 	var invalid *pmf.Invalid
 	switch {
 	case errors.As(err, &missing):
-		return missingFlags(verb, missing)
+		what := "the files don't say it"
+		if c.Command.Name == "push" && packAsked(c) == "" {
+			what = "it is no carton, and is packed on the way, for which the files don't say it"
+		}
+		return missingFlags(verb, what, missing)
 	case errors.As(err, &invalid):
 		for _, v := range invalid.Violations {
 			s.faultf("%s", v)
@@ -178,10 +182,10 @@ type listedError struct {
 func (e *listedError) Error() string { return e.text }
 func (e *listedError) Unwrap() error { return e.err }
 
-// missingFlags asks for flags, all in one error.
-func missingFlags(verb string, e *pack.MissingError) error {
-	var flags []string
-	hints := []string{}
+// missingFlags asks for flags, all in one error; what are the words for where they
+// were looked for.
+func missingFlags(verb, what string, e *pack.MissingError) error {
+	var flags, hints []string
 	for _, f := range e.Fields {
 		switch f {
 		case pack.FieldRunner:
@@ -196,7 +200,17 @@ func missingFlags(verb string, e *pack.MissingError) error {
 			hints = append(hints, "--framework-version is which versions of its framework: =2.0.1, >=1.0, <2.0, or * for any")
 		}
 	}
-	err := error(&flagError{fmt.Errorf("%s: the files don't say it: want %s", verb, strings.Join(flags, " and "))})
+	for _, opt := range e.Opts {
+		flags = append(flags, "--opt "+opt+"=TEXT")
+	}
+	if len(e.Opts) > 0 {
+		hints = append(hints, "--opt KEY=VALUE sets an option that the runner "+e.Runner+" can't do without")
+	}
+	list := strings.Join(flags[:len(flags)-1], ", ")
+	if list != "" {
+		list += " and "
+	}
+	err := error(&flagError{fmt.Errorf("%s: %s: want %s%s", verb, what, list, flags[len(flags)-1])})
 	for i := len(hints) - 1; i >= 0; i-- {
 		err = withHint(err, "%s", hint.Text(hints[i]))
 	}

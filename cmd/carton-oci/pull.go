@@ -6,6 +6,7 @@ import (
 
 	"github.com/carton-oci/carton-oci"
 	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/pack"
 	"github.com/urfave/cli/v2"
 )
 
@@ -29,6 +30,8 @@ full.carton" fetches what a thin carton lacks.`,
 			&cli.BoolFlag{Name: "force", Usage: "replace the file, or the folder if a pull has made all of it"},
 			&cli.StringFlag{Name: "runner", Usage: "make a carton of a plain model, for the runner `NAME`"},
 			&cli.StringFlag{Name: "framework-version", Usage: "with --runner: which versions of its framework, `REQ`"},
+			&cli.Uint64Flag{Name: "runner-compat", Usage: "with --runner: model/ is laid out as version `N` of the runner's layout"},
+			&cli.StringSliceFlag{Name: "opt", Usage: "with --runner: set the runner's option `KEY=VALUE`; may be repeated"},
 		}, sourceFlags()),
 		Action: command(out, runPull),
 	}
@@ -75,8 +78,7 @@ func pullOptions(c *cli.Context) (cartonoci.PullOptions, error) {
 		notBoth(c, "unpack", "output", "thin"),
 		onlyWith(c, "unpack", "folder", "include", "exclude"),
 		onlyWith(c, "thin", "link-base"),
-		onlyWith(c, "runner", "framework-version"),
-		onlyWith(c, "framework-version", "runner"),
+		onlyWith(c, "runner", "framework-version", "runner-compat", "opt"),
 		notEmpty(c, "output", "unpack", "folder", "link-base", "runner", "framework-version"),
 	} {
 		if err != nil {
@@ -86,10 +88,27 @@ func pullOptions(c *cli.Context) (cartonoci.PullOptions, error) {
 	if c.IsSet("model-hash") && !modelHash.MatchString(o.ModelHash) {
 		return o, usagef("pull", "--model-hash: got %s, want 64 lower-case hex digits", quoted(o.ModelHash))
 	}
-	if c.IsSet("runner") {
-		o.Wrap = &convert.Wrap{RunnerName: c.String("runner"), FrameworkVersion: c.String("framework-version")}
+	if !c.IsSet("runner") {
+		return o, nil
 	}
-	return o, nil
+	var err error
+	o.Wrap, err = wrapOf(c)
+	return o, err
+}
+
+// wrapOf reads the flags that say what is made of a plain model, as in pack.
+func wrapOf(c *cli.Context) (*convert.Wrap, error) {
+	p, err := packOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	if p.FrameworkVersion == "" {
+		p.FrameworkVersion = pack.FrameworkOf(p.Runner)
+	}
+	if missing := pack.Missing(p.Runner, p.FrameworkVersion, p.RunnerOpts); missing != nil {
+		return nil, missingFlags("pull", "no artifact says it", missing)
+	}
+	return &convert.Wrap{RunnerName: p.Runner, FrameworkVersion: p.FrameworkVersion, CompatVersion: p.RunnerCompat, Opts: p.RunnerOpts}, nil
 }
 
 func (s *session) printPull(r *cartonoci.PullResult) {

@@ -5,6 +5,7 @@ package tomltext
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -54,4 +55,23 @@ func Key(s string) string {
 		return Quote(s)
 	}
 	return s
+}
+
+// Value writes an integer, float, boolean or string.
+func Value(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return Quote(v), nil
+	case bool:
+		return strconv.FormatBool(v), nil
+	case int64:
+		return strconv.FormatInt(v, 10), nil
+	case float64:
+		s := strings.ToLower(strconv.FormatFloat(v, 'g', -1, 64)) // nan and inf are TOML's words, too
+		if strings.Trim(s, "-0123456789") == "" {
+			s += ".0"
+		}
+		return s, nil
+	}
+	return "", fmt.Errorf("got %T, want an integer, float, bool or string", v)
 }

@@ -53,6 +53,17 @@ func TestLines(t *testing.T) {
 	}
 }
 
+func TestValue(t *testing.T) {
+	for want, v := range map[string]any{`"a"`: "a", "true": true, "-4": int64(-4), "0.5": 0.5, "1e+30": 1e30, "2.0": 2.0} {
+		if got, err := tomltext.Value(v); err != nil || got != want {
+			t.Errorf("%v: got %s, %v, want %s", v, got, err, want)
+		}
+	}
+	if got, err := tomltext.Value([]int{1}); err == nil {
+		t.Errorf("a list: got %s", got)
+	}
+}
+
 // Every other program must read what was meant.
 func TestParsersReadItBack(t *testing.T) {
 	for _, c := range texts {

@@ -170,7 +170,10 @@ func TestTheDocumentHasTheWrapper(t *testing.T) {
 		if long {
 			d.Description = strings.Repeat("d", maxShort+1)
 		}
-		toml := wrapInfo(&Wrap{RunnerName: "python", FrameworkVersion: "=3.11"}, d)
+		toml, err := wrapInfo(&Wrap{RunnerName: "python", FrameworkVersion: "=3.11"}, d)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if _, err := carton.ParseInfo(toml); err != nil {
 			t.Errorf("the carton.toml of a wrapped model is refused: %v", err)
 		}

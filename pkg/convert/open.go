@@ -31,6 +31,8 @@ type Wrap struct {
 	FrameworkVersion string
 	// CompatVersion is the runner's compat version; nil is 1.
 	CompatVersion *uint64
+	// Opts are the runner's options: int64, float64, bool or string.
+	Opts map[string]any
 }
 
 // Open opens the artifact that desc describes as a carton. It reads the image

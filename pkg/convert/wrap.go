@@ -3,6 +3,8 @@ package convert
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -32,7 +34,10 @@ func (s *Source) wrap(ctx context.Context) error {
 		}
 		break
 	}
-	toml := wrapInfo(s.opts.Wrap, d)
+	toml, err := wrapInfo(s.opts.Wrap, d)
+	if err != nil {
+		return err
+	}
 	if _, err := carton.ParseInfo(toml); err != nil {
 		return err
 	}
@@ -41,7 +46,7 @@ func (s *Source) wrap(ctx context.Context) error {
 }
 
 // wrapInfo writes a carton.toml. Its bytes depend on its arguments alone.
-func wrapInfo(w *Wrap, d Descriptor) []byte {
+func wrapInfo(w *Wrap, d Descriptor) ([]byte, error) {
 	var b strings.Builder
 	field := func(key, value string) {
 		if value != "" {
@@ -69,5 +74,15 @@ func wrapInfo(w *Wrap, d Descriptor) []byte {
 	}
 	fmt.Fprintf(&b, "\n[runner]\nrunner_name = %s\nrequired_framework_version = %s\nrunner_compat_version = %d\n",
 		tomltext.Quote(w.RunnerName), tomltext.Quote(w.FrameworkVersion), compat)
-	return []byte(b.String())
+	if len(w.Opts) > 0 {
+		b.WriteString("\n[runner.opts]\n")
+	}
+	for _, key := range slices.Sorted(maps.Keys(w.Opts)) {
+		value, err := tomltext.Value(w.Opts[key])
+		if err != nil {
+			return nil, fmt.Errorf("the runner's option %s: %w", carton.QuotePath(key), err)
+		}
+		fmt.Fprintf(&b, "%s = %s\n", tomltext.Key(key), value)
+	}
+	return []byte(b.String()), nil
 }

@@ -205,7 +205,7 @@ func DefaultName(name string) (string, error) {
 		return parts[len(parts)-1], nil
 	}
 	base := filepath.Base(at)
-	for _, ext := range []string{".safetensors", ".pt2", ".pt", ".pth", ".wasm", ".onnx", ".gguf"} {
+	for _, ext := range modelExtensions {
 		base = strings.TrimSuffix(base, ext)
 	}
 	return base, nil

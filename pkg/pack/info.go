@@ -17,16 +17,8 @@ import (
 func (p *packer) info(tests []writtenTest) ([]byte, error) {
 	p.fillRunner()
 	o := &p.opts
-	var missing MissingError
-	if o.Runner == "" {
-		missing.Fields = append(missing.Fields, FieldRunner)
-	}
-	if o.FrameworkVersion == "" {
-		missing.Fields = append(missing.Fields, FieldFrameworkVersion)
-	}
-	if len(missing.Fields) > 0 {
-		missing.Runner = o.Runner
-		return nil, &missing
+	if missing := Missing(o.Runner, o.FrameworkVersion, o.RunnerOpts); missing != nil {
+		return nil, missing
 	}
 	w := &infoWriter{}
 	w.b.WriteString("spec_version = 1\n")
@@ -50,9 +42,12 @@ func (p *packer) info(tests []writtenTest) ([]byte, error) {
 		w.table("[runner.opts]")
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.RunnerOpts)) {
-		value, err := w.value(o.RunnerOpts[key])
+		value, err := tomltext.Value(o.RunnerOpts[key])
 		if err != nil {
 			return nil, optionsf("the runner's option %s: %v", carton.QuotePath(key), err)
+		}
+		if text, ok := o.RunnerOpts[key].(string); ok {
+			w.quote(text) // for what it finds
 		}
 		w.line(w.key(key), value)
 	}
@@ -69,8 +64,8 @@ func (p *packer) info(tests []writtenTest) ([]byte, error) {
 // fillRunner fills in what is known of the runner.
 func (p *packer) fillRunner() {
 	o := &p.opts
-	if o.Runner == noopRunner && o.FrameworkVersion == "" {
-		o.FrameworkVersion = "*"
+	if v := FrameworkOf(o.Runner); v != "" && o.FrameworkVersion == "" {
+		o.FrameworkVersion = v
 		p.fill("runner.required_framework_version", "*", "noop has no framework")
 	}
 	if o.RunnerCompat != nil || o.Runner == "" {
@@ -178,25 +173,6 @@ func (w *infoWriter) shape(s carton.Shape) string {
 		}
 	}
 	return "[" + strings.Join(dims, ", ") + "]"
-}
-
-// value writes a runner's option.
-func (w *infoWriter) value(v any) (string, error) {
-	switch v := v.(type) {
-	case string:
-		return w.quote(v), nil
-	case bool:
-		return strconv.FormatBool(v), nil
-	case int64:
-		return strconv.FormatInt(v, 10), nil
-	case float64:
-		s := strings.ToLower(strconv.FormatFloat(v, 'g', -1, 64)) // nan and inf are TOML's words, too
-		if strings.Trim(s, "-0123456789") == "" {
-			s += ".0"
-		}
-		return s, nil
-	}
-	return "", fmt.Errorf("got %T, want an integer, float, bool or string", v)
 }
 
 func (w *infoWriter) quoteAll(list []string) []string {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
@@ -225,6 +226,40 @@ func (p *packer) collectFile(name string, info fs.FileInfo, alone bool) error {
 	p.files = append(p.files, f)
 	return nil
 }
+
+// IsCartonFolder reports whether a folder is a carton: it has MANIFEST and
+// carton.toml. Any other file may be called MANIFEST.
+func IsCartonFolder(dir string) bool {
+	files := os.DirFS(dir)
+	return isFile(files, carton.ManifestName) && isFile(files, carton.InfoName)
+}
+
+// IsLoose reports whether what lies at a path is no carton, and not a broken one
+// either, but files that a carton can be made of.
+func IsLoose(name string) bool {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return false
+	case info.IsDir():
+		return !IsCartonFolder(name)
+	case !info.Mode().IsRegular() || strings.HasSuffix(name, ".carton"):
+		return false
+	case slices.ContainsFunc(modelExtensions, func(ext string) bool { return strings.HasSuffix(strings.ToLower(name), ext) }):
+		return !isCarton(name)
+	}
+	f, err := localfile.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 4)
+	_, err = f.ReadAt(head, 0)
+	return err != nil || string(head) != "PK\x03\x04" // a zip is meant to be a carton
+}
+
+// modelExtensions are how model files' names end.
+var modelExtensions = []string{".safetensors", ".pt2", ".pt", ".pth", ".wasm", ".onnx", ".gguf", ".bin"}
 
 // isCarton reports whether a file is called a carton, or is one by another name.
 func isCarton(name string) bool {

@@ -173,9 +173,10 @@ func TestCompiledModels(t *testing.T) {
 // What a runner lacks is one warning, whatever it lacks, and says where it comes from.
 func TestWhatRunnersExpect(t *testing.T) {
 	dir := tree(t, map[string]string{"main.py": "x"})
-	c := open(t, pack.Options{Runner: "python", FrameworkVersion: "=3.11"}, dir)
-	wantWarnings(t, c, "the runner python expects model/.carton/carton.lock, the option entrypoint_package and the option entrypoint_fn, which are not there")
-	if len(c.Hints) != 2 || !strings.Contains(c.Hints[0], "Carton's own packer makes it of requirements.txt") {
+	opts := map[string]any{"entrypoint_package": "main", "entrypoint_fn": "load"}
+	c := open(t, pack.Options{Runner: "python", FrameworkVersion: "=3.11", RunnerOpts: opts}, dir)
+	wantWarnings(t, c, "the runner python expects model/.carton/carton.lock, which is not there")
+	if len(c.Hints) != 1 || !strings.Contains(c.Hints[0], "Carton's own packer makes it of requirements.txt") {
 		t.Errorf("got the hints %q", c.Hints)
 	}
 	for _, name := range []string{"Python", "rustbert", "Torch-Script"} {

@@ -91,15 +91,42 @@ const (
 type MissingError struct {
 	// Fields are what is missing, in carton.toml's order.
 	Fields []Field
+	// Opts are the runner's options that it can't do without.
+	Opts []string
 	// Runner is the runner, where that is known.
 	Runner string
 }
 
+// Missing says what a carton still needs for a runner, nil for nothing.
+func Missing(runner, frameworkVersion string, opts map[string]any) *MissingError {
+	e := &MissingError{Runner: runner}
+	if runner == "" {
+		e.Fields = append(e.Fields, FieldRunner)
+	}
+	if frameworkVersion == "" {
+		e.Fields = append(e.Fields, FieldFrameworkVersion)
+	}
+	if r := knownRunner(runner); r != nil {
+		for _, opt := range r.Opts {
+			if _, ok := opts[opt]; !ok {
+				e.Opts = append(e.Opts, opt)
+			}
+		}
+	}
+	if len(e.Fields)+len(e.Opts) == 0 {
+		return nil
+	}
+	return e
+}
+
 // Error names the fields.
 func (e *MissingError) Error() string {
-	names := make([]string, len(e.Fields))
-	for i, f := range e.Fields {
-		names[i] = string(f)
+	var names []string
+	for _, f := range e.Fields {
+		names = append(names, string(f))
+	}
+	for _, opt := range e.Opts {
+		names = append(names, "the option "+opt)
 	}
 	return "nothing says " + strings.Join(names, " and ")
 }

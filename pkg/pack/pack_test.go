@@ -188,14 +188,18 @@ func TestWhatIsMissingIsNamedAtOnce(t *testing.T) {
 
 func TestWhatTheRunnerMissesIsAWarning(t *testing.T) {
 	dir := tree(t, map[string]string{"main.py": "x"})
-	opts := pack.Options{Runner: "python", FrameworkVersion: "=3.11"}
+	// What its options are is asked for with the rest, where carton.toml is not given.
+	refused(t, pack.Options{Runner: "python", RunnerOpts: map[string]any{"entrypoint_fn": "f"}}, pack.ErrOptions,
+		"nothing says required_framework_version and the option entrypoint_package", dir)
+	toml := file(t, "carton.toml", []byte("spec_version = 1\nrunner = { runner_name = 'python', required_framework_version = '*', runner_compat_version = 1 }\n"))
+	opts := pack.Options{InfoFile: toml}
 	c := open(t, opts, dir)
 	wantWarnings(t, c, "model/.carton/carton.lock, the option entrypoint_package and the option entrypoint_fn, which are not there")
 	opts.Strict = true
 	refused(t, opts, carton.ErrFormat, "entrypoint_fn", dir)
 	write(t, dir, map[string]string{".carton/carton.lock": "x"})
-	opts.RunnerOpts = map[string]any{"entrypoint_package": "main", "entrypoint_fn": "load"}
-	wantWarnings(t, open(t, opts, dir))
+	said := map[string]any{"entrypoint_package": "main", "entrypoint_fn": "load"}
+	wantWarnings(t, open(t, pack.Options{Runner: "python", FrameworkVersion: "=3.11", RunnerOpts: said}, dir))
 	for _, r := range pack.Runners {
 		if r.Compat != 1 {
 			t.Errorf("%s: got the compat version %d, want 1", r.Name, r.Compat)

@@ -65,6 +65,15 @@ func knownRunner(name string) *Runner {
 	return nil
 }
 
+// FrameworkOf returns the framework version of a runner that has none to choose,
+// "" of any other.
+func FrameworkOf(runner string) string {
+	if runner == noopRunner {
+		return "*"
+	}
+	return ""
+}
+
 // likeRunner returns the runner that a name is most likely meant for: it has the
 // same letters, in whatever case and with whatever between them.
 func likeRunner(name string) string {
