@@ -18,7 +18,7 @@ func TestRoundTripsInARow(t *testing.T) {
 	counted.Store(&trips{})
 	address := "http://" + lay(server.Listener, cable{delay: 20 * time.Millisecond, trips: &counted})
 	get := func(client *http.Client) {
-		resp, err := client.Get(address)
+		resp, err := client.Head(address) // whose connection is used again
 		if err != nil {
 			t.Error(err)
 			return
