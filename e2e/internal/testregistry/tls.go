@@ -72,8 +72,17 @@ func newAuthority(t testing.TB) *authority {
 	return &authority{cert: cert, key: key}
 }
 
-// issue returns a certificate for this machine's loopback names.
-func (a *authority) issue(t testing.TB, usage x509.ExtKeyUsage) tls.Certificate {
+// TLSFor returns a configuration to serve TLS under names with, and the file of
+// the authority that vouches for them.
+func TLSFor(t testing.TB, names ...string) (config *tls.Config, caFile string) {
+	t.Helper()
+	ca := newAuthority(t)
+	config = &tls.Config{Certificates: []tls.Certificate{ca.issue(t, x509.ExtKeyUsageServerAuth, names...)}}
+	return config, writePEM(t, filepath.Join(t.TempDir(), "ca.pem"), "CERTIFICATE", ca.cert.Raw)
+}
+
+// issue returns a certificate for this machine's loopback names, and for others.
+func (a *authority) issue(t testing.TB, usage x509.ExtKeyUsage, names ...string) tls.Certificate {
 	t.Helper()
 	key := newKey(t)
 	template := &x509.Certificate{
@@ -83,7 +92,7 @@ func (a *authority) issue(t testing.TB, usage x509.ExtKeyUsage) tls.Certificate 
 		NotAfter:     a.cert.NotAfter,
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{usage},
-		DNSNames:     []string{"localhost"},
+		DNSNames:     append(names, "localhost"),
 		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)

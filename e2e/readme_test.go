@@ -1,0 +1,172 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/carton-oci/carton-oci/e2e/internal/testregistry"
+	"github.com/carton-oci/carton-oci/internal/modeltest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
+)
+
+// The promise: every command of the README does what it says, as it is printed and
+// in its order. ghcr.io is a registry in a network of the test's own, at an address
+// that is public everywhere else, because links lead to public addresses only.
+
+// ownNetwork is set where the test runs in its own network.
+const ownNetwork = "CARTON_OCI_E2E_OWN_NETWORK"
+
+// ghcr is the address of ghcr.io in that network.
+const ghcr = "140.82.112.33"
+
+func TestReadmeRunsAsPrinted(t *testing.T) {
+	if os.Getenv(ownNetwork) == "" {
+		inOwnNetwork(t)
+		return
+	}
+	u := newUser(t).onPath(t)
+	s := testregistry.Start(t, testregistry.Options{})
+	u.env = append(u.env, "SSL_CERT_FILE="+serveAs(t, s, ghcr, "ghcr.io", "registry.example"))
+	readmeFiles(t, u)
+	script, commands := readmeScript(t)
+	if commands < 25 {
+		t.Errorf("got %d commands in the README, want 25 and more", commands)
+	}
+	shell := exec.CommandContext(t.Context(), "bash", "-euc", script)
+	shell.Dir, shell.Env = u.dir, u.env
+	if out, err := shell.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// inOwnNetwork runs the test that calls it again, in a network and a view of the
+// file system of its own.
+func inOwnNetwork(t *testing.T) {
+	t.Helper()
+	hosts := filepath.Join(t.TempDir(), "hosts")
+	writeFile(t, hosts, "127.0.0.1 localhost\n"+ghcr+" ghcr.io registry.example\n")
+	ip := testenv.Program(t, "ip")
+	script := fmt.Sprintf("mount --bind %s /etc/hosts && %s link set lo up && %s address add %s/32 dev lo && exec %s -test.run='^%s$'",
+		hosts, ip, ip, ghcr, os.Args[0], t.Name())
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
+	cmd.Env = append(os.Environ(), ownNetwork+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS}
+	if os.Geteuid() != 0 {
+		testenv.NotChecked(t, "only root may make a network")
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// serveAs makes a registry answer over TLS at another address under other names, and
+// returns the file of the authority to trust.
+func serveAs(t *testing.T, s *testregistry.Server, address string, names ...string) (caFile string) {
+	t.Helper()
+	config, caFile := testregistry.TLSFor(t, names...)
+	target, err := url.Parse("http://" + s.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.SetXForwarded()
+		r.Out.Host = r.In.Host
+	}}
+	listener, err := net.Listen("tcp", address+":443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: proxy, TLSConfig: config}
+	go func() { _ = server.ServeTLS(listener, "", "") }()
+	t.Cleanup(func() { server.Close() })
+	return caFile
+}
+
+// readmeScript returns a script of the commands in the README's shell blocks that
+// run carton-oci, and how many they are.
+func readmeScript(t *testing.T) (script string, commands int) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(testenv.Root(), "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	fence := ""
+	for i, line := range strings.Split(string(b), "\n") {
+		switch {
+		case strings.HasPrefix(line, "```") && fence == "":
+			fence = line
+		case strings.HasPrefix(line, "```"):
+			fence = ""
+		case fence == "```" && strings.Contains(line, "carton-oci ") && !strings.HasPrefix(line, "go install"):
+			commands++
+			command := strings.TrimPrefix(line, "$ ")
+			fmt.Fprintf(&all, "printf '%%s\\n' README.md:%d\n", i+1)
+			if m := exitCode.FindStringSubmatch(line); m != nil {
+				command = fmt.Sprintf("code=0; { %s\n} || code=$?; [ $code = %s ]", command, m[1])
+			}
+			all.WriteString(command + "\n")
+		}
+	}
+	return all.String(), commands
+}
+
+// exitCode is how a comment behind a command names the code that it exits with.
+var exitCode = regexp.MustCompile(`# exit code (\d):`)
+
+// readmeFiles writes what the README's commands take for granted.
+func readmeFiles(t *testing.T, u *user) {
+	t.Helper()
+	edited := newModel(map[string]string{"model/main.py": "def load(): pass\n"})
+	edited.write(t, u.path("edited.carton"))
+	u.must(t, "pull", "edited.carton", "--unpack", "edited")
+	writeFile(t, u.path("edited/model/main.py"), "def load(): return 1\n")
+	weights := string(modeltest.Safetensors(t, nil,
+		modeltest.Tensor{Name: "fc1.weight", DType: "F32", Shape: []int64{2, 2}, Data: make([]byte, 16)}))
+	for name, content := range map[string]string{
+		"weights.safetensors":     weights,
+		"model/model.safetensors": weights,
+		"model/config.json":       "{}",
+		"model/main.py":           "def load(): pass\n",
+		"model/README.md":         "# m\n",
+		"model.pt": string(modeltest.TorchZip("model", "little", modeltest.Record{Name: "data.pkl", Data: []byte("\x80\x02.")},
+			modeltest.Record{Name: "code/__torch__.py", Data: []byte("class M:\n")}, modeltest.Record{Name: "constants.pkl", Data: []byte("\x80\x02).")})),
+	} {
+		if err := os.MkdirAll(filepath.Dir(u.path(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, u.path(name), content)
+	}
+	hub := filepath.Join(u.home, ".cache/huggingface/hub/models--org--m")
+	commit := strings.Repeat("1a", 20)
+	for name, content := range map[string]string{
+		"refs/main": commit, "blobs/" + hexSum(weights): weights, "blobs/" + strings.Repeat("2b", 20): "{}",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(hub, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(hub, name), content)
+	}
+	snapshot := filepath.Join(hub, "snapshots", commit)
+	if err := os.MkdirAll(snapshot, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, blob := range map[string]string{"model.safetensors": hexSum(weights), "config.json": strings.Repeat("2b", 20)} {
+		if err := os.Symlink("../../blobs/"+blob, filepath.Join(snapshot, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
