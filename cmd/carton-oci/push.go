@@ -21,8 +21,8 @@ func pushCommand(out *printer) *cli.Command {
 it is, so that REF has the digest of SOURCE, unless a flag asks for another
 form; its tar layers are read and checked, on their way or where they are
 already. The last line printed is the digest; with -q it is the only one. A
-folder or model file that is no carton is packed on the way, with no file between
-and the same digests, for which --runner and what else is missing is asked for:
+folder or model file that is no carton is packed on the way, with no file
+between and the same digests; --runner and what else is missing is asked for.
 "carton-oci pack --help" says more.`,
 		Flags: flags([]cli.Flag{
 			&cli.StringFlag{Name: "layers", Usage: "`FORM` of layers: raw or tar; with --image tar", Value: string(convert.FormRaw)},
