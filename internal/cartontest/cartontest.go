@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -213,7 +214,7 @@ func (s *Source) OpenRange(ctx context.Context, path string, off, n int64) (io.R
 		r = failing{io.ErrUnexpectedEOF}
 	}
 	if n >= 0 {
-		r = &exactly{r: r, n: n}
+		r = &iox.Exactly{R: r, N: n}
 	}
 	if s.ranges != nil {
 		if r, err = s.ranges(ctx, path, off, n, r); err != nil {

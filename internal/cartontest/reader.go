@@ -44,24 +44,6 @@ func (r *reader) Close() error {
 	return nil
 }
 
-// exactly is the first n bytes of r, or an error.
-type exactly struct {
-	r io.Reader
-	n int64
-}
-
-func (e *exactly) Read(p []byte) (int, error) {
-	if e.n == 0 {
-		return 0, io.EOF
-	}
-	n, err := e.r.Read(p[:min(int64(len(p)), e.n)])
-	e.n -= int64(n)
-	if errors.Is(err, io.EOF) && e.n > 0 {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
-}
-
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }

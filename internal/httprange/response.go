@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/internal/stall"
 )
 
@@ -67,7 +68,7 @@ func (b *Body) skip(left int64) error {
 			b.drop()
 			return nil
 		default:
-			return fmt.Errorf("response ended %d bytes before the range: %w", left, unexpected(err))
+			return fmt.Errorf("response ended %d bytes before the range: %w", left, iox.Unexpected(err))
 		}
 	}
 	return nil
@@ -171,7 +172,7 @@ func (b *Body) acceptPart(resp *http.Response) (skip int64, err error) {
 	}
 	// A server may send less than was asked for, and must not send more than it
 	// says.
-	resp.Body = limited{io.LimitReader(resp.Body, length), resp.Body}
+	resp.Body = iox.ReadCloser{Reader: io.LimitReader(resp.Body, length), Closer: resp.Body}
 	return b.pos - part.first, nil
 }
 
@@ -228,19 +229,6 @@ func (r *response) read(p []byte, m *stall.Meter) (int, error) {
 
 func (r *response) close() {
 	r.resp.Body.Close()
-}
-
-// limited reads from one and closes the other.
-type limited struct {
-	io.Reader
-	io.Closer
-}
-
-func unexpected(err error) error {
-	if err == io.EOF { //nolint:errorlint // the same
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // part is a Content-Range: bytes first to last of size; first is -1 for an

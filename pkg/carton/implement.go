@@ -1,6 +1,10 @@
 package carton
 
-import "io"
+import (
+	"io"
+
+	"github.com/carton-oci/carton-oci/internal/iox"
+)
 
 // What a [Source] outside this package is made of, so that there is one rule for
 // content, ranges and symlinks.
@@ -39,7 +43,7 @@ func NewRange(
 	if err != nil {
 		return nil, err
 	}
-	return &exactly{r: r, left: count, short: short, Closer: r, ends: true}, nil
+	return iox.ReadCloser{Reader: &iox.Exactly{R: r, N: count, Short: short, Judged: true}, Closer: r}, nil
 }
 
 // ResolveSymlinks checks the symlinks among members sorted by path, and gives

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/iox"
 )
 
 // contentEncoding returns the encoding of a response, "" where there is none.
@@ -44,7 +45,7 @@ func contentEncoding(h http.Header) (string, error) {
 
 // decodeContent decodes body, and closes it with what it returns.
 func decodeContent(encoding string, body io.ReadCloser) (io.ReadCloser, error) {
-	d := &decoded{encoding: encoding, src: &remembering{r: body}, body: body}
+	d := &decoded{encoding: encoding, src: &iox.Source{R: body}, body: body}
 	var err error
 	switch encoding {
 	case "gzip":
@@ -81,7 +82,7 @@ func inflate(r io.Reader) (io.Reader, error) {
 // decoded is the content of an encoded body.
 type decoded struct {
 	encoding string
-	src      *remembering
+	src      *iox.Source
 	r        io.Reader
 	body     io.Closer
 	free     func()
@@ -93,8 +94,8 @@ const linkSlack = 64 << 20
 
 func (d *decoded) Read(p []byte) (int, error) {
 	n, err := d.r.Read(p)
-	if d.n += int64(n); d.n > linkSlack && d.n/MaxLinkExpansion > d.src.n {
-		return 0, errorf(ErrLimit, "", "%d bytes of %s have become over %d: more than %d times as many", d.src.n, d.encoding, d.n-int64(n), MaxLinkExpansion)
+	if d.n += int64(n); d.n > linkSlack && d.n/MaxLinkExpansion > d.src.N {
+		return 0, errorf(ErrLimit, "", "%d bytes of %s have become over %d: more than %d times as many", d.src.N, d.encoding, d.n-int64(n), MaxLinkExpansion)
 	}
 	if err != nil && err != io.EOF { //nolint:errorlint // a decoder's end is bare
 		err = d.fault(err)
@@ -111,27 +112,11 @@ func (d *decoded) Close() error {
 
 // fault is the error for content that can't be decoded, or not be read.
 func (d *decoded) fault(err error) error {
-	if d.src.err != nil {
-		return d.src.err // a decoder would only say that its input ended
+	if d.src.Err != nil {
+		return d.src.Err // a decoder would only say that its input ended
 	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	return &Error{Kind: ErrLink, Msg: "content does not decode as " + d.encoding, Err: err}
-}
-
-// remembering keeps the error that its reader ended with.
-type remembering struct {
-	r   io.Reader
-	n   int64 // bytes read
-	err error
-}
-
-func (r *remembering) Read(p []byte) (int, error) {
-	n, err := r.r.Read(p)
-	r.n += int64(n)
-	if err != nil && err != io.EOF {
-		r.err = err
-	}
-	return n, err
 }

@@ -1,6 +1,10 @@
 package carton
 
-import "io"
+import (
+	"io"
+
+	"github.com/carton-oci/carton-oci/internal/iox"
+)
 
 // A range of a member's content is what OpenRange gives: n bytes from off, to
 // the end where n < 0. Where it reaches past the content it ends early with
@@ -36,7 +40,7 @@ func skipTo(r io.ReadCloser, path string, size, off, n int64) (io.ReadCloser, er
 	if off > 0 && count > 0 {
 		if _, err := io.CopyN(io.Discard, r, off); err != nil {
 			r.Close()
-			return nil, of(path, ended(err))
+			return nil, of(path, iox.Unexpected(err))
 		}
 	}
 	return ranged(r, r, count, short), nil
@@ -61,46 +65,5 @@ func clip(path string, size, off, n int64) (count int64, short bool, err error) 
 // ranged gives count bytes of r, then io.ErrUnexpectedEOF where the range was
 // short, else io.EOF.
 func ranged(r io.Reader, c io.Closer, count int64, short bool) io.ReadCloser {
-	return &exactly{r: r, left: count, short: short, Closer: c}
-}
-
-// exactly reads left bytes of r, and no more. Where r has fewer, or short is
-// set, the end is io.ErrUnexpectedEOF.
-type exactly struct {
-	r     io.Reader
-	left  int64
-	short bool
-	ends  bool // r ends where the range does, and may have an error to tell then
-	io.Closer
-}
-
-func (e *exactly) Read(b []byte) (int, error) {
-	if e.left == 0 {
-		if e.ends {
-			e.ends = false
-			if n, err := e.r.Read(make([]byte, 1)); n == 0 && err != nil && err != io.EOF {
-				return 0, err
-			}
-		}
-		if e.short {
-			return 0, io.ErrUnexpectedEOF
-		}
-		return 0, io.EOF
-	}
-	n, err := e.r.Read(b[:min(int64(len(b)), e.left)])
-	e.left -= int64(n)
-	if err == io.EOF { // a wrapped io.EOF is an error
-		err = nil
-		if e.left > 0 {
-			err = io.ErrUnexpectedEOF
-		}
-	}
-	return n, err
-}
-
-func ended(err error) error {
-	if err == io.EOF { //nolint:errorlint // io.CopyN returns it bare
-		return io.ErrUnexpectedEOF
-	}
-	return err
+	return iox.ReadCloser{Reader: &iox.Exactly{R: r, N: count, Short: short}, Closer: c}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/internal/zipdir"
 	"github.com/carton-oci/carton-oci/internal/zstdframe"
 )
@@ -15,7 +16,7 @@ func decodeZip(ctx context.Context, path string, method zipdir.Method, packed io
 	if method == zipdir.Stored {
 		return io.NopCloser(packed)
 	}
-	source := &lastError{r: packed}
+	source := &iox.Source{R: packed}
 	if method == zipdir.Zstd {
 		return &decoder{r: zstdframe.NewReader(ctx, source, MaxZstdWindow), source: source, path: path}
 	}
@@ -25,7 +26,7 @@ func decodeZip(ctx context.Context, path string, method zipdir.Method, packed io
 // decoder tells corrupt data from data that could not be read.
 type decoder struct {
 	r      io.ReadCloser
-	source *lastError
+	source *iox.Source
 	path   string
 }
 
@@ -41,24 +42,10 @@ func (d *decoder) Close() error { return d.r.Close() }
 
 func (d *decoder) explain(err error) error {
 	switch {
-	case d.source.err != nil:
-		return d.source.err
+	case d.source.Err != nil:
+		return d.source.Err
 	case errors.Is(err, zstdframe.ErrWindow):
 		return &Error{Path: d.path, Kind: ErrLimit, Msg: "zstd frame asks for a window over 128 MiB", Err: err}
 	}
 	return &Error{Path: d.path, Kind: ErrChecksum, Msg: "can't be decompressed", Err: err}
-}
-
-// lastError remembers why r could not be read, other than its end.
-type lastError struct {
-	r   io.Reader
-	err error
-}
-
-func (l *lastError) Read(b []byte) (int, error) {
-	n, err := l.r.Read(b)
-	if err != nil && err != io.EOF { // a wrapped io.EOF is an error
-		l.err = err
-	}
-	return n, err
 }

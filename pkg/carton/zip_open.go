@@ -2,9 +2,9 @@ package carton
 
 import (
 	"context"
-	"errors"
 	"io"
 
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/internal/zipdir"
 )
 
@@ -101,7 +101,7 @@ func (z *Reader) openEntry(ctx context.Context, e *zipdir.Entry) (io.ReadCloser,
 	if err != nil {
 		return nil, err
 	}
-	return &unpacked{decodeZip(ctx, e.Name, e.Method, packed), packed}, nil
+	return iox.Over{ReadCloser: decodeZip(ctx, e.Name, e.Method, packed), Under: packed}, nil
 }
 
 // ranger is an io.ReaderAt that gives long ranges more cheaply as a stream: one
@@ -121,14 +121,6 @@ func (z *Reader) bytes(ctx context.Context, off, n int64) (io.ReadCloser, error)
 	}
 	return io.NopCloser(io.NewSectionReader(z.r, off, n)), nil
 }
-
-// unpacked closes what is unpacked together with what it is read from.
-type unpacked struct {
-	io.ReadCloser
-	packed io.Closer
-}
-
-func (u *unpacked) Close() error { return errors.Join(u.ReadCloser.Close(), u.packed.Close()) }
 
 // Sizes implements [Source]: what has a size has it.
 func (*Reader) Sizes(context.Context, []Member) error { return nil }

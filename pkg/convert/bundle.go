@@ -10,6 +10,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -111,11 +112,5 @@ func (b *bundle) compress(ctx context.Context, plain io.Writer) (io.ReadCloser, 
 	if err != nil {
 		return nil, err
 	}
-	return layout.Compress(b.format.compression(), &teeCloser{io.TeeReader(tar, plain), tar})
-}
-
-// teeCloser is a reader that closes another.
-type teeCloser struct {
-	io.Reader
-	io.Closer
+	return layout.Compress(b.format.compression(), iox.ReadCloser{Reader: io.TeeReader(tar, plain), Closer: tar})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -122,13 +123,5 @@ func (s *Source) openTar(ctx context.Context, layer int, off int64) (io.ReadClos
 	if err != nil {
 		return nil, 0, errors.Join(err, blob.Close())
 	}
-	return &unpacked{ReadCloser: plain, blob: blob}, 0, nil
+	return iox.Over{ReadCloser: plain, Under: blob}, 0, nil
 }
-
-// unpacked closes the blob together with what decompresses it.
-type unpacked struct {
-	io.ReadCloser
-	blob io.Closer
-}
-
-func (u *unpacked) Close() error { return errors.Join(u.ReadCloser.Close(), u.blob.Close()) }

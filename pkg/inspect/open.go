@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
@@ -116,7 +117,7 @@ func (w *whole) start() error {
 		return w.changed(nil)
 	}
 	_, err = io.CopyN(io.Discard, w.ReadCloser, t.at.begin)
-	return ended(err)
+	return iox.Unexpected(err)
 }
 
 // changed is the error for a header that is not the one that was read first. A
@@ -134,7 +135,7 @@ func (w *whole) Read(p []byte) (int, error) {
 	if w.left > 0 {
 		n, err := w.ReadCloser.Read(p[:min(w.left, int64(len(p)))])
 		if w.left -= int64(n); w.left > 0 {
-			err = ended(err)
+			err = iox.Unexpected(err)
 		}
 		return n, err
 	}

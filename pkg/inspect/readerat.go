@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"sync"
 
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -155,7 +156,7 @@ func (r *memberAt) fetch(off, n int64) (block, error) {
 		_, err = io.ReadFull(r.stream, data)
 	}
 	r.pos = off + n
-	return block{off, data}, ended(err)
+	return block{off, data}, iox.Unexpected(err)
 }
 
 // restart opens the member from its beginning.
@@ -165,13 +166,5 @@ func (r *memberAt) restart() (err error) {
 	}
 	r.pos = 0
 	r.stream, err = r.src.OpenRange(r.ctx, r.member.Path, 0, -1)
-	return err
-}
-
-// ended makes of the end of a stream that must go on an error.
-func ended(err error) error {
-	if err == io.EOF { //nolint:errorlint // a wrapped EOF is a fault of its own
-		return io.ErrUnexpectedEOF
-	}
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"hash"
 	"io"
 	"strings"
@@ -136,26 +135,4 @@ func (v *verifier) check() error {
 		return errorf(ErrDigest, "", "got content of %s, want %s", got, v.desc.Digest)
 	}
 	return io.EOF
-}
-
-// exactly gives r's first n bytes, and io.ErrUnexpectedEOF where there are less.
-func exactly(r io.ReadCloser, n int64) io.ReadCloser { return &exactReader{r: r, left: n} }
-
-type exactReader struct {
-	r    io.ReadCloser
-	left int64
-}
-
-func (e *exactReader) Close() error { return e.r.Close() }
-
-func (e *exactReader) Read(b []byte) (int, error) {
-	if e.left == 0 {
-		return 0, io.EOF
-	}
-	n, err := e.r.Read(b[:min(e.left, int64(len(b)))])
-	e.left -= int64(n)
-	if err == io.EOF && e.left > 0 { //nolint:errorlint // a wrapped EOF is a fault, not the end
-		err = fmt.Errorf("%d bytes are missing: %w", e.left, io.ErrUnexpectedEOF)
-	}
-	return n, err
 }

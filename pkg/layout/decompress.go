@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/internal/zstdframe"
 	"github.com/klauspost/compress/gzip"
 )
@@ -16,7 +17,7 @@ import (
 // caller knows how much it wants. ctx ends the wait for the memory of a large window. Close
 // does not close r.
 func Decompress(ctx context.Context, c Compression, r io.Reader) (io.ReadCloser, error) {
-	d := &decompressor{name: string(c), src: source{r: r}}
+	d := &decompressor{name: string(c), src: iox.Source{R: r}}
 	switch c {
 	case Uncompressed:
 		return io.NopCloser(r), nil
@@ -32,7 +33,7 @@ func Decompress(ctx context.Context, c Compression, r io.Reader) (io.ReadCloser,
 // decompressor tells faults of the stream from errors of where it comes from.
 type decompressor struct {
 	name string
-	src  source
+	src  iox.Source
 	body io.ReadCloser // of gzip nil before the first Read
 	err  error
 }
@@ -63,8 +64,8 @@ func (d *decompressor) Close() error {
 }
 
 func (d *decompressor) fault(err error) error {
-	if d.src.err != nil {
-		return d.src.err
+	if d.src.Err != nil {
+		return d.src.Err
 	}
 	return &Error{Object: "layer", Kind: ErrFormat, Msg: "is not one " + d.name + " stream", Err: err}
 }
@@ -74,10 +75,7 @@ func (d *decompressor) gunzip() (io.ReadCloser, error) {
 	buf := bufio.NewReaderSize(&d.src, 64<<10)
 	z, err := gzip.NewReader(buf)
 	if err != nil {
-		if err == io.EOF { //nolint:errorlint // NewReader's own: nothing there
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, err
+		return nil, iox.Unexpected(err)
 	}
 	z.Multistream(false)
 	return &gzipMember{Reader: z, rest: buf}, nil
@@ -98,20 +96,6 @@ func (g *gzipMember) Read(b []byte) (int, error) {
 		default:
 			err = more
 		}
-	}
-	return n, err
-}
-
-// source remembers the error that reading ended with.
-type source struct {
-	r   io.Reader
-	err error // nil for io.EOF
-}
-
-func (s *source) Read(b []byte) (int, error) {
-	n, err := s.r.Read(b)
-	if err != nil && err != io.EOF {
-		s.err = err
 	}
 	return n, err
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/carton-oci/carton-oci/internal/download"
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/opencontainers/go-digest"
@@ -58,12 +59,7 @@ func (d *Dir) OpenRange(ctx context.Context, desc ocispec.Descriptor, off, n int
 	if err != nil {
 		return nil, err
 	}
-	return exactly(&fileRange{Reader: io.NewSectionReader(f, off, n), Closer: f}, n), nil
-}
-
-type fileRange struct {
-	io.Reader
-	io.Closer
+	return iox.ReadCloser{Reader: &iox.Exactly{R: io.NewSectionReader(f, off, n), N: n}, Closer: f}, nil
 }
 
 // checkRange wants n bytes from off to lie inside the blob.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -30,24 +30,12 @@ func PushStream(ctx context.Context, s Store, size int64, open Opener, w Watch) 
 		return "", false, err
 	}
 	defer r.Close()
-	counted := &countedReader{r: r}
+	counted := &iox.Source{R: r}
 	if dgst, err = digest.SHA256.FromReader(counted); err != nil {
 		return "", false, err
 	}
-	if counted.n != size {
-		return "", false, fmt.Errorf("blob: got %d bytes, want %d: %w", counted.n, size, ErrDigest)
+	if counted.N != size {
+		return "", false, fmt.Errorf("blob: got %d bytes, want %d: %w", counted.N, size, ErrDigest)
 	}
 	return dgst, false, nil
-}
-
-// countedReader counts what is read.
-type countedReader struct {
-	r io.Reader
-	n int64
-}
-
-func (c *countedReader) Read(b []byte) (int, error) {
-	n, err := c.r.Read(b)
-	c.n += int64(n)
-	return n, err
 }

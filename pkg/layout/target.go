@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content"
@@ -77,7 +78,7 @@ func (s *target) OpenRange(ctx context.Context, desc ocispec.Descriptor, off, n 
 	if off+n == desc.Size {
 		return r, nil // whatever follows shows that the size is wrong
 	}
-	return exactly(r, n), nil
+	return iox.ReadCloser{Reader: &iox.Exactly{R: r, N: n}, Closer: r}, nil
 }
 
 // fetch opens a blob under the descriptor, or under the one it was pushed as.
@@ -222,10 +223,7 @@ func skipTo(r io.Reader, off int64) error {
 		return err
 	}
 	_, err := io.CopyN(io.Discard, r, off)
-	if err == io.EOF { //nolint:errorlint // CopyN's own
-		return io.ErrUnexpectedEOF
-	}
-	return err
+	return iox.Unexpected(err)
 }
 
 // judged gives the last bytes only when r has said that all were right.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
@@ -144,14 +145,8 @@ func (s *source) OpenRange(ctx context.Context, name string, off, n int64) (io.R
 		if err != nil {
 			return nil, err
 		}
-		return section{io.NewSectionReader(r, off, n), r}, nil
+		return iox.ReadCloser{Reader: io.NewSectionReader(r, off, n), Closer: r}, nil
 	})
-}
-
-// section is a range of a content, which is closed with it.
-type section struct {
-	io.Reader
-	io.Closer
 }
 
 // find returns the regular file where a path ends.

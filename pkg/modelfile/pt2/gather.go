@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/iox"
 )
 
 const (
@@ -48,7 +49,7 @@ func (t *Tensor) Read(r io.ReaderAt) (io.Reader, error) {
 		swap = d.swap
 	}
 	if t.Contiguous() {
-		in := &exactly{r: io.NewSectionReader(r, off, n), left: n}
+		in := &iox.Exactly{R: io.NewSectionReader(r, off, n), N: n}
 		if swap == 1 {
 			return in, nil
 		}
@@ -60,21 +61,6 @@ func (t *Tensor) Read(r io.ReaderAt) (io.Reader, error) {
 type eof struct{}
 
 func (eof) Read([]byte) (int, error) { return 0, io.EOF }
-
-// exactly is a reader that must not end early.
-type exactly struct {
-	r    io.Reader
-	left int64
-}
-
-func (e *exactly) Read(p []byte) (int, error) {
-	n, err := e.r.Read(p)
-	e.left -= int64(n)
-	if errors.Is(err, io.EOF) && e.left > 0 {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
-}
 
 // swapper reverses the bytes of each element.
 type swapper struct {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/internal/jsonstream"
 	"github.com/carton-oci/carton-oci/internal/zipdir"
 )
@@ -195,7 +196,7 @@ func (z *zipFiles) open(name string) (io.Reader, error) {
 	if err != nil {
 		return nil, zipError(err)
 	}
-	source := &source{r: io.NewSectionReader(z.r, data, e.Packed)}
+	source := &iox.Source{R: io.NewSectionReader(z.r, data, e.Packed)}
 	var r io.Reader = bufio.NewReaderSize(source, int(min(max(e.Packed, 16), chunkBytes)))
 	if e.Method == zipdir.Deflate {
 		r = zipdir.Inflate(r)
@@ -203,25 +204,10 @@ func (z *zipFiles) open(name string) (io.Reader, error) {
 	return &content{r: r, source: source, e: e}, nil
 }
 
-// source marks errors of the archive's bytes.
-type source struct {
-	r   io.Reader
-	err error
-}
-
-func (s *source) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.err = fmt.Errorf("%w: %w", errSource, err)
-		err = s.err
-	}
-	return n, err
-}
-
 // content checks what is read of an entry.
 type content struct {
 	r      io.Reader
-	source *source
+	source *iox.Source
 	e      *zipdir.Entry
 	n      int64
 	crc    uint32
@@ -233,8 +219,8 @@ func (c *content) Read(p []byte) (int, error) {
 	c.crc = crc32.Update(c.crc, crc32.IEEETable, p[:n])
 	name := errtext.Quote(c.e.Name)
 	switch {
-	case c.source.err != nil:
-		return n, c.source.err
+	case c.source.Err != nil:
+		return n, fmt.Errorf("%w: %w", errSource, c.source.Err)
 	case c.n > c.e.Size:
 		return n, fmt.Errorf("%w: %s: is longer than the %d bytes that the zip says", ErrFormat, name, c.e.Size)
 	case err == nil:
