@@ -12,6 +12,7 @@ import (
 // Three requests one after the other on one connection wait four times, the
 // connection among them; three at once, each on its own, wait twice.
 func TestRoundTripsInARow(t *testing.T) {
+	var asked sync.WaitGroup // by those who ask at once: nobody is answered before all have
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	var counted atomic.Pointer[trips]
@@ -36,9 +37,10 @@ func TestRoundTripsInARow(t *testing.T) {
 		t.Errorf("one after the other: took %v, less than four round trips", took)
 	}
 	counted.Store(&trips{})
+	server.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Done(); asked.Wait() })
+	asked.Add(3)
 	var all sync.WaitGroup
 	for range 3 {
-		// Sent before any answer comes back, 80 ms later.
 		all.Go(func() { get(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}) })
 	}
 	all.Wait()
