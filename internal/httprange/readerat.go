@@ -7,20 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"sync"
-)
 
-const (
-	// tailBytes is what the first request asks for: a zip's end record, the
-	// central directory of some 2,000 members, and the small files that a carton
-	// ends with.
-	tailBytes = 256 << 10
-	// minAhead and maxAhead are the least and most bytes of one request: each that
-	// continues where another ended is twice as long.
-	minAhead = 64 << 10
-	maxAhead = 4 << 20
-	// maxCached bounds the memory for what was read, beside the tail.
-	maxCached = 16 << 20
+	"github.com/carton-oci/carton-oci/internal/readahead"
 )
 
 // ReaderAt is the content of one URL as an io.ReaderAt for many goroutines. It
@@ -37,18 +25,8 @@ type ReaderAt struct {
 	ctx    context.Context //nolint:containedctx // parent, until Close
 	cancel context.CancelFunc
 
-	mu     sync.Mutex
-	tail   block
-	blocks []block // the most recently used first
+	cache *readahead.Reader
 }
-
-// block is bytes of the content from an offset.
-type block struct {
-	off  int64
-	data []byte
-}
-
-func (b block) end() int64 { return b.off + int64(len(b.data)) }
 
 // NewReaderAt asks for the last 256 KiB of the content, which also tells its
 // size. Content that changes later is ErrChanged; a server that does not honour
@@ -80,20 +58,22 @@ func (r *ReaderAt) Close() error {
 
 // openTail reads the tail by a range that counts from the end.
 func (r *ReaderAt) openTail() error {
-	b, err := r.g.openSuffix(r.ctx, r.newRequest, tailBytes)
+	b, err := r.g.openSuffix(r.ctx, r.newRequest, readahead.TailBytes)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = b.Close() }()
 	off := b.pos
-	data, err := io.ReadAll(io.LimitReader(b, tailBytes))
+	data, err := io.ReadAll(io.LimitReader(b, readahead.TailBytes))
 	if err != nil {
 		return err
 	}
-	r.size, r.pin, r.tail = b.size, b.pin, block{off: off, data: data}
-	if r.tail.end() != r.size {
-		return b.fail(fmt.Errorf("%w: asked for the last bytes, got them up to byte %d of %d", ErrNoRanges, r.tail.end(), r.size))
+	r.size, r.pin = b.size, b.pin
+	if end := off + int64(len(data)); end != r.size {
+		return b.fail(fmt.Errorf("%w: asked for the last bytes, got them up to byte %d of %d", ErrNoRanges, end, r.size))
 	}
+	r.cache = readahead.New(r.size, r.fetch)
+	r.cache.SetTail(data)
 	return nil
 }
 
@@ -120,8 +100,10 @@ func (r *ReaderAt) openHead() error {
 	if err != nil && r.size != 0 { // of nothing there is no first byte
 		return err
 	}
-	r.tail.off = max(0, r.size-tailBytes)
-	r.tail.data, err = r.fetch(r.tail.off, r.size-r.tail.off)
+	tail := min(r.size, readahead.TailBytes)
+	data, err := r.fetch(r.size-tail, tail)
+	r.cache = readahead.New(r.size, r.fetch)
+	r.cache.SetTail(data)
 	return err
 }
 
@@ -132,30 +114,10 @@ func (r *ReaderAt) OpenRange(ctx context.Context, off, n int64) (io.ReadCloser, 
 
 // ReadAt reads len(p) bytes from offset off, from memory or by a request.
 func (r *ReaderAt) ReadAt(p []byte, off int64) (int, error) {
-	if off < 0 {
-		return 0, fmt.Errorf("read at offset %d: %w", off, fs.ErrInvalid)
-	}
 	if r.ctx.Err() != nil {
 		return 0, fmt.Errorf("read at offset %d: %w", off, r.closed())
 	}
-	n := 0
-	for n < len(p) {
-		at := off + int64(n)
-		if at >= r.size {
-			return n, io.EOF
-		}
-		if got := r.cached(p[n:], at); got > 0 {
-			n += got
-			continue
-		}
-		data, err := r.fetch(at, r.window(at, int64(len(p)-n)))
-		if err != nil {
-			return n, err
-		}
-		n += copy(p[n:], data)
-		r.keep(block{off: at, data: data})
-	}
-	return n, nil
+	return r.cache.ReadAt(p, off)
 }
 
 // closed says why no more can be read.
@@ -164,55 +126,6 @@ func (r *ReaderAt) closed() error {
 		return err
 	}
 	return fs.ErrClosed
-}
-
-// cached copies what is in memory at offset off.
-func (r *ReaderAt) cached(p []byte, off int64) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if off >= r.tail.off {
-		return copy(p, r.tail.data[off-r.tail.off:])
-	}
-	for i, b := range r.blocks {
-		if off >= b.off && off < b.end() {
-			copy(r.blocks[1:i+1], r.blocks[:i])
-			r.blocks[0] = b
-			return copy(p, b.data[off-b.off:])
-		}
-	}
-	return 0
-}
-
-// window returns how many bytes to ask for at off, where want are wanted: more
-// each time a reader goes on where a request ended, and never what is in memory.
-func (r *ReaderAt) window(off, want int64) int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n, end := int64(minAhead), r.tail.off
-	for _, b := range r.blocks {
-		if b.end() == off {
-			n = max(n, 2*int64(len(b.data)))
-		}
-		if b.off > off {
-			end = min(end, b.off)
-		}
-	}
-	return min(max(n, want), maxAhead, end-off)
-}
-
-// keep remembers a block, and forgets the least recently used.
-func (r *ReaderAt) keep(b block) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.blocks = append([]block{b}, r.blocks...)
-	total := 0
-	for i, b := range r.blocks {
-		if total += len(b.data); total > maxCached {
-			clear(r.blocks[i:])
-			r.blocks = r.blocks[:i]
-			return
-		}
-	}
 }
 
 // fetch reads n bytes from off by a request.

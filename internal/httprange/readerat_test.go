@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/carton-oci/carton-oci/internal/readahead"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -35,7 +36,7 @@ func readerAt(t *testing.T, s *server) *ReaderAt {
 }
 
 func TestReaderAtReadsLikeTheContent(t *testing.T) {
-	for _, n := range []int{0, 1, tailBytes, tailBytes + 1, 600_000} {
+	for _, n := range []int{0, 1, readahead.TailBytes, readahead.TailBytes + 1, 600_000} {
 		data := content(n)
 		s := serve(t, tagged(data, `"1"`))
 		r := readerAt(t, s)
@@ -61,14 +62,14 @@ func TestReaderAtRequests(t *testing.T) {
 			t.Fatalf("%d bytes from %d: %v", n, off, err)
 		}
 	}
-	read(size-22, 22)           // in the tail
-	read(size-tailBytes, 1000)  // in the tail
-	read(0, 30)                 // a local header, and what follows it
-	read(30, 1000)              // in memory
-	read(minAhead, 10)          // goes on: twice as much
-	read(3*minAhead-5, 10)      // goes on from memory
-	read(5<<20, 2*maxAhead/3)   // large
-	read(size-tailBytes-10, 20) // up to the tail, and no further
+	read(size-22, 22)                     // in the tail
+	read(size-readahead.TailBytes, 1000)  // in the tail
+	read(0, 30)                           // a local header, and what follows it
+	read(30, 1000)                        // in memory
+	read(readahead.Least, 10)             // goes on: twice as much
+	read(3*readahead.Least-5, 10)         // goes on from memory
+	read(5<<20, 2*readahead.Most/3)       // large
+	read(size-readahead.TailBytes-10, 20) // up to the tail, and no further
 	want := []string{
 		"bytes=-262144",
 		"bytes=0-65535",
@@ -102,11 +103,7 @@ func TestReaderAtHoldsLittle(t *testing.T) {
 	if n, err := io.Copy(io.Discard, io.NewSectionReader(r, 0, size)); err != nil || n != size {
 		t.Fatalf("got %d bytes, %v", n, err)
 	}
-	held := len(r.tail.data)
-	for _, b := range r.blocks {
-		held += cap(b.data)
-	}
-	if held > maxCached+tailBytes {
+	if held := r.cache.Kept(); held > readahead.MostKept+readahead.TailBytes {
 		t.Errorf("holds %d MiB", held>>20)
 	}
 	if n := len(s.requests()); n > 25 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/internal/readahead"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pt2"
 )
@@ -149,7 +150,7 @@ func openPacked(ctx context.Context, src carton.Source, t *Tensor) (io.ReadClose
 	// What lies in one piece is one range, unless it is little more than what was
 	// read already. Elsewhere the archive's reader knows which pieces it needs.
 	off, n := p.Span()
-	if !p.Contiguous() || p.BigEndian || n <= mostRead || !ranged(m) {
+	if !p.Contiguous() || p.BigEndian || n <= readahead.Most || !ranged(m) {
 		return &packedReader{r, in}, nil
 	}
 	if err := in.close(); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/modeltest"
+	"github.com/carton-oci/carton-oci/internal/readahead"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
@@ -132,17 +133,17 @@ func TestArchivesCostFewRanges(t *testing.T) {
 	const large = 10 << 20
 	a := counting(t, cartontest.New(map[string][]byte{archivePath: twoModels(t, large)}, nil))
 	tensor := find(t, a, "large", Options{})
-	if len(a.ranges) != 1 || a.read > tailBytes {
+	if len(a.ranges) != 1 || a.read > readahead.TailBytes {
 		t.Errorf("opening took %v and %d bytes", a.ranges, a.read)
 	}
 	a.ranges, a.read = nil, 0
 	got, _ := elements(t, a, tensor)
-	if len(got) != large || len(a.ranges) != 2 || a.read > large+leastRead {
+	if len(got) != large || len(a.ranges) != 2 || a.read > large+readahead.Least {
 		t.Errorf("a tensor of %d bytes took %v and %d bytes", large, a.ranges, a.read)
 	}
 	a.ranges, a.read = nil, 0
 	elements(t, a, find(t, a, "turned", Options{}))
-	if len(a.ranges) != 2 || a.read > tailBytes+leastRead {
+	if len(a.ranges) != 2 || a.read > readahead.TailBytes+readahead.Least {
 		t.Errorf("a small tensor took %v and %d bytes", a.ranges, a.read)
 	}
 }

@@ -4,23 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"sync"
 
 	"github.com/carton-oci/carton-oci/internal/iox"
+	"github.com/carton-oci/carton-oci/internal/readahead"
 	"github.com/carton-oci/carton-oci/pkg/carton"
-)
-
-const (
-	// tailBytes is what is read of a member's end at once: the directory of an
-	// archive of some thousand files, and the small files that end it.
-	tailBytes = 128 << 10
-	// leastRead is the least that is read at once, and mostRead the most, in bytes:
-	// each read that goes on where another ended is twice as long.
-	leastRead = 64 << 10
-	mostRead  = 4 << 20
-	// mostKept bounds the memory for what was read, in bytes.
-	mostKept = 16 << 20
 )
 
 // memberAt is a member as an io.ReaderAt that asks for few ranges. Where ranges
@@ -32,19 +20,11 @@ type memberAt struct {
 	member carton.Member
 
 	mu     sync.Mutex
-	blocks []block // the most recently used first
+	cache  *readahead.Reader
 	stream io.ReadCloser
 	pos    int64 // of stream
 	err    error // the first of the source
 }
-
-// block is bytes of the member from an offset.
-type block struct {
-	off  int64
-	data []byte
-}
-
-func (b block) end() int64 { return b.off + int64(len(b.data)) }
 
 // close ends what was open. It returns the first error of the source, so that it
 // is not taken for one of the content.
@@ -63,91 +43,32 @@ func (r *memberAt) close() error {
 
 // ReadAt implements [io.ReaderAt].
 func (r *memberAt) ReadAt(p []byte, off int64) (int, error) {
-	if off < 0 {
-		return 0, fs.ErrInvalid
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err != nil {
 		return 0, r.err
 	}
-	n := 0
-	for n < len(p) {
-		at := off + int64(n)
-		if at >= r.member.Size {
-			return n, io.EOF
-		}
-		if got := r.kept(p[n:], at); got > 0 {
-			n += got
-			continue
-		}
-		b, err := r.fetch(r.window(at, int64(len(p)-n)))
-		if err != nil {
-			r.err = err
-			return n, err
-		}
-		n += copy(p[n:], b.data[at-b.off:]) // first: it may be too large to be kept
-		r.keep(b)
+	if r.cache == nil {
+		r.cache = readahead.New(r.member.Size, func(off, n int64) (data []byte, _ error) {
+			data, r.err = r.fetch(off, n)
+			return data, r.err
+		})
 	}
-	return n, nil
-}
-
-// kept copies what is in memory at offset off.
-func (r *memberAt) kept(p []byte, off int64) int {
-	for i, b := range r.blocks {
-		if off >= b.off && off < b.end() {
-			copy(r.blocks[1:i+1], r.blocks[:i])
-			r.blocks[0] = b
-			return copy(p, b.data[off-b.off:])
-		}
-	}
-	return 0
-}
-
-// window says which bytes to read where want bytes at off are wanted: more each
-// time a reader goes on where a read ended, never what is in memory, and near
-// the end all of the end.
-func (r *memberAt) window(off, want int64) (from, n int64) {
-	if tail := max(0, r.member.Size-tailBytes); off >= tail && len(r.blocks) == 0 {
-		return tail, r.member.Size - tail
-	}
-	n, end := int64(leastRead), r.member.Size
-	for _, b := range r.blocks {
-		if b.end() == off {
-			n = max(n, min(mostRead, 2*int64(len(b.data))))
-		}
-		if b.off > off {
-			end = min(end, b.off)
-		}
-	}
-	return off, min(max(n, min(want, mostRead)), end-off)
-}
-
-// keep remembers a block, and forgets the least recently used.
-func (r *memberAt) keep(b block) {
-	r.blocks = append([]block{b}, r.blocks...)
-	total := 0
-	for i, b := range r.blocks {
-		if total += len(b.data); total > mostKept {
-			clear(r.blocks[i:])
-			r.blocks = r.blocks[:i]
-			return
-		}
-	}
+	return r.cache.ReadAt(p, off)
 }
 
 // fetch reads n bytes from off.
-func (r *memberAt) fetch(off, n int64) (block, error) {
+func (r *memberAt) fetch(off, n int64) ([]byte, error) {
 	if ranged(r.member) {
 		data, err := readRange(r.ctx, r.src, r.member, off, n)
 		if err == nil && int64(len(data)) < n {
 			err = io.ErrUnexpectedEOF
 		}
-		return block{off, data}, err
+		return data, err
 	}
 	if r.stream == nil || r.pos > off {
 		if err := r.restart(); err != nil {
-			return block{}, err
+			return nil, err
 		}
 	}
 	data := make([]byte, n)
@@ -156,7 +77,7 @@ func (r *memberAt) fetch(off, n int64) (block, error) {
 		_, err = io.ReadFull(r.stream, data)
 	}
 	r.pos = off + n
-	return block{off, data}, iox.Unexpected(err)
+	return data, iox.Unexpected(err)
 }
 
 // restart opens the member from its beginning.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/readahead"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -51,12 +52,8 @@ func TestMemberAtReadsWhatIsThere(t *testing.T) {
 		if err := r.close(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		total := 0
-		for _, block := range r.blocks {
-			total += len(block.data)
-		}
-		if total > mostKept {
-			t.Errorf("%s: keeps %d bytes, want at most %d", name, total, mostKept)
+		if total := r.cache.Kept(); total > readahead.MostKept+readahead.TailBytes {
+			t.Errorf("%s: keeps %d bytes, want at most %d", name, total, readahead.MostKept)
 		}
 	}
 }
@@ -96,7 +93,7 @@ func TestAMemberThatEndsEarly(t *testing.T) {
 
 // One read of more than is kept ends, and reads each byte once.
 func TestAReadOfMoreThanIsKept(t *testing.T) {
-	b := pattern(mostKept + 3<<20)
+	b := pattern(readahead.MostKept + 3<<20)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for name, opts := range map[string][]cartontest.Option{"ranged": nil, "dear": {dear(weights)}} {
