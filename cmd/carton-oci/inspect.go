@@ -35,7 +35,7 @@ func runInspect(c *cli.Context, s *session) error {
 		return err
 	}
 	defer src.Close()
-	info, err := carton.ReadInfo(c.Context, src.Source)
+	info, err := src.info(c.Context)
 	if err != nil {
 		return src.fail(err)
 	}
@@ -52,10 +52,17 @@ func runInspect(c *cli.Context, s *session) error {
 		}
 		d.addFacts(facts)
 	}
-	d.Reference, d.Digest, d.ModelHash = src.name, src.digest, src.Manifest().ModelHash()
+	for i := range d.Largest {
+		if src.loose != nil {
+			d.Largest[i].Hash = ""
+		}
+	}
+	d.Reference, d.Digest, d.ModelHash = src.name, src.digest, src.modelHash()
 	switch {
 	case s.json:
 		s.object(d)
+	case s.quiet && src.loose != nil:
+		return src.wantHash()
 	case s.quiet:
 		s.linef("%s", d.ModelHash)
 	default:
@@ -69,7 +76,10 @@ func runInspect(c *cli.Context, s *session) error {
 }
 
 func (s *session) printDescription(d description, info *carton.Info) {
-	runner := d.Runner.Name + " " + d.Runner.FrameworkVersion
+	runner := strings.TrimSpace(d.Runner.Name + " " + d.Runner.FrameworkVersion)
+	if d.Runner.Name == "" {
+		runner = "" // of loose files: a framework's version alone tells nobody how they are loaded
+	}
 	if v := d.Runner.CompatVersion; v != nil {
 		runner += fmt.Sprintf(" (compat version %d)", *v)
 	}

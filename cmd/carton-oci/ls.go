@@ -27,7 +27,7 @@ type listing struct {
 type member struct {
 	Path   string `json:"path"`
 	Size   *int64 `json:"size"` // in bytes; null where nobody knows it yet
-	Hash   string `json:"hash"`
+	Hash   string `json:"hash"` // "" of what is no carton
 	Place  string `json:"place"`
 	Target string `json:"target,omitempty"` // of a symlink
 }
@@ -51,9 +51,9 @@ func runLs(c *cli.Context, s *session) error {
 		return src.fail(err)
 	}
 	if s.json {
-		l := listing{Reference: src.name, Digest: src.digest, ModelHash: src.Manifest().ModelHash(), Members: make([]member, 0, len(members))}
+		l := listing{Reference: src.name, Digest: src.digest, ModelHash: src.modelHash(), Members: make([]member, 0, len(members))}
 		for _, m := range members {
-			l.Members = append(l.Members, memberOf(m))
+			l.Members = append(l.Members, src.memberOf(m))
 		}
 		s.object(l)
 		return nil

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/carton-oci/carton-oci"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/pack"
 	"github.com/urfave/cli/v2"
 )
 
@@ -16,6 +18,7 @@ type source struct {
 	name     string          // as it is shown
 	digest   string          // of the image manifest; "" where it is no artifact
 	artifact *convert.Source // nil where it is no artifact
+	loose    *pack.Carton    // nil where it is a carton
 }
 
 // openArg opens the first argument of a command, and wants more as named.
@@ -34,6 +37,9 @@ func (s *session) open(c *cli.Context, arg string) (*source, error) {
 		return nil, fmt.Errorf("%s: %w", out.verb, err)
 	}
 	out.name = loc.Redacted()
+	if loc.Kind == cartonoci.KindPath && pack.IsLoose(loc.Path) {
+		return s.openLoose(c, out, loc.Path)
+	}
 	if err := s.logInAs(c, loc); err != nil {
 		return nil, err
 	}
@@ -44,6 +50,31 @@ func (s *session) open(c *cli.Context, arg string) (*source, error) {
 		out.artifact, out.digest = a, a.Descriptor().Digest.String()
 	}
 	return out, nil
+}
+
+// modelHash returns the model hash, "" of what is no carton.
+func (s *source) modelHash() string {
+	if s.loose != nil {
+		return ""
+	}
+	return s.Manifest().ModelHash()
+}
+
+// info returns carton.toml, or what loose files say.
+func (s *source) info(ctx context.Context) (*carton.Info, error) {
+	if s.loose != nil {
+		return s.loose.Info, nil
+	}
+	return carton.ReadInfo(ctx, s.Source)
+}
+
+// memberOf leaves out a hash that is none.
+func (s *source) memberOf(m carton.Member) member {
+	out := memberOf(m)
+	if s.loose != nil {
+		out.Hash = ""
+	}
+	return out
 }
 
 // fail says what the command was doing.

@@ -59,7 +59,7 @@ func (s *session) fetchTensor(c *cli.Context) error {
 	if err != nil {
 		return src.fail(err)
 	}
-	s.printFetched(src, t, file, verified)
+	s.printFetched(src, t, file, verified && src.loose == nil)
 	return nil
 }
 
@@ -164,7 +164,7 @@ func (b behind) WriteAt(p []byte, off int64) (int, error) { return b.File.WriteA
 func (s *session) printFetched(src *source, t *inspect.Tensor, file string, verified bool) {
 	if s.json {
 		s.object(fetched{
-			Reference: src.name, Digest: src.digest, ModelHash: src.Manifest().ModelHash(),
+			Reference: src.name, Digest: src.digest, ModelHash: src.modelHash(),
 			tensorItem: tensorItemOf(t), Path: file, Verified: verified,
 		})
 		return

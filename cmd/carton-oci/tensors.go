@@ -149,7 +149,7 @@ func (s *session) inspectOptions(c *cli.Context) inspect.Options {
 func (s *session) printTensorList(src *source, tensors []inspect.Tensor, notes []inspect.Note) {
 	if s.json {
 		l := tensorListing{
-			Reference: src.name, Digest: src.digest, ModelHash: src.Manifest().ModelHash(),
+			Reference: src.name, Digest: src.digest, ModelHash: src.modelHash(),
 			Tensors: []tensorItem{}, Notes: noteItems(notes),
 		}
 		for i := range tensors {

@@ -1,0 +1,68 @@
+package pack
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+)
+
+// OpenLoose shows files that are no carton as [Open] would lay them out, without
+// what Open makes: carton.toml, unless there is one, and hashes. Nothing is read
+// but what the files say of themselves, and nothing is asked for; Info is what they
+// said. What Open would refuse as broken is a warning.
+//
+// Content is not verified: nothing says what it should be. The hashes of members
+// and MANIFEST tell files apart and nothing else, and are not to be shown.
+func OpenLoose(ctx context.Context, paths []string, opts Options) (*Carton, error) {
+	opts.AllowInvalid = true
+	p := &packer{opts: opts, out: &Carton{}}
+	if err := p.view(ctx, paths); err != nil {
+		for _, r := range p.roots {
+			r.Close()
+		}
+		return nil, err
+	}
+	return p.out, nil
+}
+
+func (p *packer) view(ctx context.Context, paths []string) error {
+	if err := p.collect(paths); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := p.readFiles(); err != nil {
+		return err
+	}
+	if err := p.readFrontMatter(); err != nil {
+		return err
+	}
+	for _, f := range p.files {
+		end := p.final(f)
+		sum := sha256.Sum256([]byte(end.path))
+		f.hash, f.size = hex.EncodeToString(sum[:]), end.size
+	}
+	src, err := newSource(p.files, p.roots)
+	if err != nil {
+		return err
+	}
+	src.loose = true
+	p.out.Source, p.out.PMF, p.out.Info = src, p.pmf, p.said()
+	return nil
+}
+
+// said is what the files told, or the carton.toml among them.
+func (p *packer) said() *carton.Info {
+	if p.given != nil {
+		return carton.ParseInfoLoosely(p.given)
+	}
+	o := &p.opts
+	return &carton.Info{
+		SpecVersion: 1, ModelName: o.Name, ShortDescription: o.ShortDescription, ModelDescription: o.ModelDescription,
+		License: o.License, RequiredPlatforms: o.Platforms, Inputs: o.Inputs, Outputs: o.Outputs,
+		Runner: carton.Runner{Name: o.Runner, RequiredFrameworkVersion: o.FrameworkVersion},
+	}
+}
