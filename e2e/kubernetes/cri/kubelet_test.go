@@ -109,13 +109,13 @@ func (k *kubelet) remove(t *testing.T, id string) {
 
 // volumes pulls the pod's images, those of its volumes among them, and returns
 // what the runtime calls the latter, by the name of the volume.
-func (k *kubelet) volumes(ctx context.Context, pod corev1.PodSpec) (map[string]string, error) {
+func (k *kubelet) volumes(ctx context.Context, pod corev1.PodSpec) (map[string]*runtimev1.ImageSpec, error) {
 	for _, c := range append(append([]corev1.Container(nil), pod.InitContainers...), pod.Containers...) {
 		if _, err := k.pull(ctx, pod, c.Image); err != nil {
 			return nil, err
 		}
 	}
-	volumes := map[string]string{}
+	volumes := map[string]*runtimev1.ImageSpec{}
 	for _, v := range pod.Volumes {
 		if v.Image == nil {
 			return nil, fmt.Errorf("volume %s is no image: only those are played here", v.Name)
@@ -124,7 +124,7 @@ func (k *kubelet) volumes(ctx context.Context, pod corev1.PodSpec) (map[string]s
 		if err != nil {
 			return nil, err
 		}
-		volumes[v.Name] = id
+		volumes[v.Name] = &runtimev1.ImageSpec{Image: id, UserSpecifiedImage: v.Image.Reference}
 	}
 	return volumes, nil
 }
@@ -147,6 +147,9 @@ func (k *kubelet) pull(ctx context.Context, pod corev1.PodSpec, ref string) (str
 // container runs one container to its end.
 func (k *kubelet) container(ctx context.Context, sandbox string, pod *runtimev1.PodSandboxConfig, config *runtimev1.ContainerConfig) (ran, error) {
 	r := ran{name: config.Metadata.Name}
+	if err := os.MkdirAll(filepath.Dir(filepath.Join(pod.LogDirectory, config.LogPath)), 0o755); err != nil {
+		return r, err
+	}
 	created, err := k.runtime.CreateContainer(ctx, &runtimev1.CreateContainerRequest{PodSandboxId: sandbox, Config: config, SandboxConfig: pod})
 	if err != nil {
 		return r, err
