@@ -37,7 +37,8 @@ func OpenDir(dir string) (Source, error) {
 }
 
 // OpenFS opens the carton that is unpacked in fsys, which must hold a
-// MANIFEST. Every file of fsys must be listed there, and every one listed must
+// MANIFEST. Every file of fsys must be listed there, but for the symlink
+// [ModelsName] that a mounted image of a carton has, and every one listed must
 // be there or in LINKS. Symlinks are read where fsys is an [fs.ReadLinkFS], and
 // refused where not. The folders' listings are read, but no content except that
 // of MANIFEST and LINKS; a file that changes later is ErrChecksum when it is
@@ -71,6 +72,9 @@ func openFS(fsys fs.FS) (*folder, error) {
 	found, err := walkFiles(context.Background(), fsys)
 	if err != nil {
 		return nil, err
+	}
+	if f.manifest.isModelsLink(ModelsName, found[ModelsName].Target) {
+		delete(found, ModelsName)
 	}
 	files := held{
 		what: "folder", len: len(found), all: maps.Keys(found),

@@ -92,6 +92,37 @@ func TestFolderSymlinks(t *testing.T) {
 	}
 }
 
+// A mounted image of a carton is the carton, with a symlink that is no member.
+func TestTheFolderOfAMountedImage(t *testing.T) {
+	link := func(target string) fstest.MapFS {
+		files := folderOf("model/a", "weights")
+		files[carton.ModelsName] = &fstest.MapFile{Data: []byte(target), Mode: fs.ModeSymlink | 0o777}
+		return files
+	}
+	src, err := carton.OpenFS(link("model"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	members, err := src.Members(t.Context())
+	if err != nil || len(members) != 1 || members[0].Path != "model/a" {
+		t.Errorf("got %+v, %v, want model/a alone", members, err)
+	}
+	if _, err := src.Open(t.Context(), carton.ModelsName); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("open %s: got %v", carton.ModelsName, err)
+	}
+	for name, files := range map[string]fstest.MapFS{
+		"to another folder":   link("misc"),
+		"out of the folder":   link("../model"),
+		"with a slash":        link("model/"),
+		"a file of that name": with(folderOf("model/a", ""), carton.ModelsName, "model"),
+		"further in":          withSymlinks("model/l", "a", "model/models", ".."),
+	} {
+		if _, err := carton.OpenFS(files); err == nil {
+			t.Errorf("%s: got no error", name)
+		}
+	}
+}
+
 func TestBrokenFolders(t *testing.T) {
 	for name, c := range map[string]struct {
 		files fs.FS

@@ -38,6 +38,10 @@ func newBundle(src carton.Source, l *planned) (*bundle, error) {
 		entries = append(entries, layout.TarEntry{Path: carton.ManifestName, Size: m.Len()})
 		fmt.Fprintf(h, "%q %s\n", carton.ManifestName, m.ModelHash())
 	}
+	if l.alias {
+		entries = append(entries, aliasEntry)
+		fmt.Fprintf(h, "%q %q\n", aliasEntry.Path, aliasEntry.Target)
+	}
 	for _, m := range l.members {
 		e := layout.TarEntry{Path: m.Path, Size: m.Size, Target: m.Target}
 		if l.links {

@@ -44,10 +44,6 @@ var folderRules = []struct {
 	{"", categoryDoc},
 }
 
-// largeBytes is the size from which a file is a weight by its size where no
-// rule of [byname.Rules] fits its name.
-const largeBytes = 16 << 20
-
 // roles are the categories that carton.toml gives to members, by path; nil for
 // none.
 type roles map[string]category
@@ -68,8 +64,9 @@ func rolesOf(info *carton.Info) roles {
 	return r
 }
 
-// of returns the category of the member with this path.
-func (r roles) of(member string) category {
+// of returns the category of the member with this path and size. A symlink has
+// the size of what it ends at.
+func (r roles) of(member string, size int64) category {
 	if c, ok := r[member]; ok {
 		return c
 	}
@@ -77,7 +74,7 @@ func (r roles) of(member string) category {
 		switch {
 		case !fitsFolder(member, rule.prefix):
 		case rule.category == "":
-			c, _ := byname.Of(path.Base(member))
+			c, _ := byname.Of(path.Base(member), size)
 			return c
 		default:
 			return rule.category
@@ -93,19 +90,4 @@ func fitsFolder(member, rule string) bool {
 		return strings.HasPrefix(member, rule)
 	}
 	return member == rule
-}
-
-// isWeight reports whether a member gets a layer of its own whatever the line:
-// a file below model/ that carton.toml or a rule calls a weight, or that neither
-// names and that is large. Small files with unknown names (time zones, test data and the like
-// come by the hundred with Python packages) are bundled as any others are.
-func (r roles) isWeight(member string, size int64) bool {
-	if c, ok := r[member]; ok {
-		return c == categoryWeight
-	}
-	if !strings.HasPrefix(member, modelFolder) {
-		return false
-	}
-	c, named := byname.Of(path.Base(member))
-	return c == categoryWeight && (named || size >= largeBytes)
 }

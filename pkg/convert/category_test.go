@@ -2,72 +2,97 @@ package convert
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
 func TestCategoryByPath(t *testing.T) {
 	for path, want := range map[string]category{
-		"MANIFEST":                       categoryConfig,
-		"carton.toml":                    categoryConfig,
-		"tensor_data/index.toml":         categoryDataset,
-		"tensor_data/tensor_0.bin":       categoryDataset,
-		"misc/model.safetensors":         categoryDoc,
-		"misc/config.json":               categoryDoc,
-		"elsewhere.json":                 categoryDoc,
-		"MANIFEST2":                      categoryDoc,
-		"models/config.json":             categoryDoc,
-		"model/config.json":              categoryConfig,
-		"model/tokenizer.MODEL":          categoryConfig,
-		"model/deep/down/vocab.txt":      categoryConfig,
-		"model/README":                   categoryDoc,
-		"model/Readme.html":              categoryDoc,
-		"model/LICENSE-APACHE":           categoryDoc,
-		"model/NOTICE.json":              categoryDoc, // the first rule that fits
-		"model/license_plates.onnx":      categoryWeight,
-		"model/a.MD":                     categoryDoc,
-		"model/main.py":                  categoryCode,
-		"model/x.PYC":                    categoryCode,
-		"model/lib/py.typed":             categoryCode,
-		"model/x-1.0.dist-info/RECORD":   categoryConfig,
-		"model/x-1.0.dist-info/METADATA": categoryConfig,
-		"model/x-1.0.dist-info/WHEEL":    categoryConfig,
-		"model/RECORDS":                  categoryWeight,
-		"model/model.safetensors":        categoryWeight,
-		"model/pytorch_model.BIN":        categoryWeight,
-		"model/model.pt2":                categoryWeight,
-		"model/rust_model.ot":            categoryWeight,
-		"model/Europe/Berlin":            categoryWeight,
-		"model/.gitattributes":           categoryWeight,
-		"model/.py":                      categoryCode,
-		"model/model.K":                  categoryWeight, // U+212A is no K
+		"MANIFEST":                     categoryConfig,
+		"carton.toml":                  categoryConfig,
+		"tensor_data/index.toml":       categoryDataset,
+		"tensor_data/tensor_0.bin":     categoryDataset,
+		"misc/model.safetensors":       categoryDoc,
+		"misc/config.json":             categoryDoc,
+		"elsewhere.json":               categoryDoc,
+		"MANIFEST2":                    categoryDoc,
+		"models/config.json":           categoryDoc,
+		"model/config.json":            categoryConfig,
+		"model/tokenizer.MODEL":        categoryConfig,
+		"model/deep/down/vocab.txt":    categoryConfig,
+		"model/README":                 categoryDoc,
+		"model/Readme.html":            categoryDoc,
+		"model/LICENSE-APACHE":         categoryDoc,
+		"model/NOTICE.json":            categoryDoc, // the first rule that fits
+		"model/license_plates.onnx":    categoryWeight,
+		"model/a.MD":                   categoryDoc,
+		"model/main.py":                categoryCode,
+		"model/x.PYC":                  categoryCode,
+		"model/lib/py.typed":           categoryCode,
+		"model/x-1.0.dist-info/RECORD": categoryConfig,
+		"model/model.safetensors":      categoryWeight,
+		"model/pytorch_model.BIN":      categoryWeight,
+		"model/model.pt2":              categoryWeight,
+		"model/rust_model.ot":          categoryWeight,
+		"model/Europe/Berlin":          categoryConfig,
+		"model/.gitattributes":         categoryDoc,
+		"model/.py":                    categoryCode,
+		"model/model.p\u212al":         categoryConfig, // the Kelvin sign is no k
 	} {
-		if got := roles(nil).of(path); got != want {
+		if got := roles(nil).of(path, 1); got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}
 }
 
-func TestWeightsByNameOrSize(t *testing.T) {
+func TestUnknownNamesAreWeightsByTheirSize(t *testing.T) {
 	for _, c := range []struct {
 		path string
 		size int64
-		want bool
+		want category
 	}{
-		{"model/model.safetensors", 1, true},
-		{"model/a.bin", 0, true},
-		{"tensor_data/a.bin", 1 << 30, false},
-		{"misc/model.pt", 1 << 30, false},
-		{"model/main.py", 1 << 30, false},
-		{"model/blobs/8c1f", largeBytes - 1, false},
-		{"model/blobs/8c1f", largeBytes, true},
-		{"blobs/8c1f", largeBytes, false},
+		{"model/model.safetensors", 1, categoryWeight},
+		{"model/a.bin", 0, categoryWeight},
+		{"tensor_data/a.bin", 1 << 30, categoryDataset},
+		{"misc/model.pt", 1 << 30, categoryDoc},
+		{"model/main.py", 1 << 30, categoryCode},
+		{"model/blobs/8c1f", byname.LargeBytes - 1, categoryConfig},
+		{"model/blobs/8c1f", byname.LargeBytes, categoryWeight},
+		{"blobs/8c1f", byname.LargeBytes, categoryDoc},
 	} {
-		if got := roles(nil).isWeight(c.path, c.size); got != c.want {
-			t.Errorf("%s of %d bytes: got %v, want %v", c.path, c.size, got, c.want)
+		if got := roles(nil).of(c.path, c.size); got != c.want {
+			t.Errorf("%s of %d bytes: got %s, want %s", c.path, c.size, got, c.want)
 		}
+	}
+}
+
+// A symlink of unknown name is what it ends at, by its size too, so that a cache
+// of a hub has one kind of layer for both.
+func TestASymlinkHasTheSizeOfItsEnd(t *testing.T) {
+	src := cartontest.New(map[string][]byte{
+		carton.InfoName: []byte(cartontest.Info), "model/blobs/8c1f": make([]byte, byname.LargeBytes), "model/blobs/22aa": []byte("small"),
+	}, map[string]string{"model/snapshots/large": "../blobs/8c1f", "model/snapshots/small": "../blobs/22aa"})
+	layers, err := Plan(t.Context(), src, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, l := range layers {
+		got[l.Name] = strings.TrimPrefix(l.MediaType, "application/vnd.cnai.model.")
+	}
+	want := map[string]string{
+		"MANIFEST": "weight.config.v1.raw", "carton.toml": "weight.config.v1.raw",
+		"model/blobs/8c1f": "weight.v1.raw", "model/snapshots/large": "weight.v1.raw",
+		"model/blobs/22aa": "weight.config.v1.raw", "model/snapshots/small": "weight.config.v1.raw",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -88,30 +113,24 @@ MANIFEST = "doc"
 		t.Fatal(err)
 	}
 	r := rolesOf(info)
-	for path, want := range map[string]struct {
-		category category
-		weight   bool
-	}{
-		"model/config.py":  {categoryConfig, false},
-		"model/best":       {categoryWeight, true}, // however small
-		"model/state.json": {categoryWeight, true},
-		"model/cache.bin":  {categoryDataset, false},
-		"model/words.txt":  {categoryConfig, false},
-		"model/number.txt": {categoryConfig, false},
-		"model/other":      {categoryWeight, false},
-		"model/other.bin":  {categoryWeight, true},
-		"misc/notes.md":    {categoryDoc, false},
-		"carton.toml":      {categoryConfig, false},
-		"MANIFEST":         {categoryConfig, false},
+	for path, want := range map[string]category{
+		"model/config.py":  categoryConfig,
+		"model/best":       categoryWeight, // however small
+		"model/state.json": categoryWeight,
+		"model/cache.bin":  categoryDataset,
+		"model/words.txt":  categoryConfig,
+		"model/number.txt": categoryConfig,
+		"model/other":      categoryConfig,
+		"model/other.bin":  categoryWeight,
+		"misc/notes.md":    categoryDoc,
+		"carton.toml":      categoryConfig,
+		"MANIFEST":         categoryConfig,
 	} {
-		if got := r.of(path); got != want.category {
-			t.Errorf("%s: got %s, want %s", path, got, want.category)
-		}
-		if got := r.isWeight(path, 1); got != want.weight {
-			t.Errorf("%s: got weight %v, want %v", path, got, want.weight)
+		if got := r.of(path, 1); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}
-	if r.isWeight("model/cache.bin", 1<<40) || r.isWeight("model/config.py", 1<<40) {
+	if r.of("model/cache.bin", 1<<40) == categoryWeight || r.of("model/config.py", 1<<40) == categoryWeight {
 		t.Error("what is called something else is no weight, however large")
 	}
 }
@@ -138,7 +157,7 @@ const rolesTable = `[categories]
 
 func TestLayersByRole(t *testing.T) {
 	for table, want := range map[string]map[string]string{
-		"": {"model/checkpoints/1.json": "weight.config.v1.tar", "model/checkpoints/2": "weight.v1.tar", "model/config.py": "code.v1.tar", "model/latest.json": "weight.config.v1.tar"},
+		"": {"model/checkpoints/1.json": "weight.config.v1.tar", "model/checkpoints/2": "weight.config.v1.tar", "model/config.py": "code.v1.tar", "model/latest.json": "weight.config.v1.tar"},
 		rolesTable: {
 			"model/checkpoints/1.json": "weight.v1.raw", "model/checkpoints/2": "weight.v1.raw", "model/config.py": "weight.config.v1.tar",
 			"model/latest.json": "weight.config.v1.raw",

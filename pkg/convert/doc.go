@@ -10,7 +10,8 @@
 //
 // [BuildForms] makes the image form beside an artifact: an OCI image that unpacks
 // to the carton, for runtimes that mount images and no artifacts. It shares the
-// artifact's tar layers. [PlanImage] makes the same of an artifact that is stored
+// artifact's tar layers, and has a symlink models to model besides, which is no member
+// (alias.go). [PlanImage] makes the same of an artifact that is stored
 // already. An image form is read as the carton that it is.
 //
 // [Copy] is the other way to store an artifact elsewhere: as it is. Tar layers that
@@ -23,6 +24,7 @@
 // annotation run.carton.mapping. What mapping 1 produces never changes, and
 // [Open] refuses a number that it does not know. docs/mapping.md describes it
 // for other implementations; its tables are those in category.go (member to
-// layer), internal/byname (file name to category), annotations.go (carton.toml to annotations and
-// config), mediatype.go, image.go and [inspect.Formats], and a test compares them.
+// layer), internal/byname (file name to category and format), annotations.go
+// (carton.toml to annotations and config), mediatype.go and image.go, and a test
+// compares them.
 package convert

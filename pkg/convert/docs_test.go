@@ -10,7 +10,6 @@ import (
 	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
-	"github.com/carton-oci/carton-oci/pkg/inspect"
 )
 
 // The tables of docs/mapping.md are those of the code, row by row.
@@ -38,7 +37,7 @@ func TestTheDocumentHasTheTablesOfTheCode(t *testing.T) {
 		fmt.Sprintf("at most %d of them stand alone", maxRawOthers),
 		fmt.Sprintf("more than %d layers", maxLayers),
 		fmt.Sprintf("pass %d MiB", bundleBytes>>20),
-		fmt.Sprintf("at least %d MiB large", largeBytes>>20),
+		fmt.Sprintf("its first tar then has the symlink `%s` to `%s`", aliasEntry.Path, aliasEntry.Target),
 		fmt.Sprintf("more than %d MiB together", maxMembersBytes>>20),
 		fmt.Sprintf("of at most %d characters", maxShort),
 		fmt.Sprintf("the number is %d instead of %d", maxImageLayers, maxLayers),
@@ -80,12 +79,17 @@ func nameTable() string {
 		for _, p := range r.Prefixes {
 			names = append(names, "`"+p+"*`")
 		}
+		for _, i := range r.Infixes {
+			names = append(names, "`*"+i+"*`")
+		}
 		for _, s := range r.Suffixes {
 			names = append(names, "`*"+s+"`")
 		}
 		rows = append(rows, "| "+string(r.Category)+" | "+strings.Join(names, " ")+" |")
 	}
-	return strings.Join(append(rows, "| weight | anything else |"), "\n")
+	return strings.Join(append(rows,
+		fmt.Sprintf("| weight | anything else that is at least %d MiB large |", byname.LargeBytes>>20),
+		"| weight.config | anything else |"), "\n")
 }
 
 func infoTable() string {
@@ -131,7 +135,7 @@ func typeTable() string {
 
 func formatTable() string {
 	rows := []string{"| format | file names |", "|---|---|"}
-	for _, f := range inspect.Formats() {
+	for _, f := range byname.Formats {
 		rows = append(rows, "| "+f.Name+" | `*"+strings.Join(f.Suffixes, "` `*")+"` |")
 	}
 	return strings.Join(rows, "\n")

@@ -44,6 +44,9 @@ func digestsOf(t *testing.T, src carton.Source, opts Options) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
+// hubMode is the default mapping of another carton.
+const hubMode = "names of hubs"
+
 // What mapping 1 makes of one carton never changes. A digest here that is not
 // the one that the code makes is a mistake in the code.
 func TestGoldenDigests(t *testing.T) {
@@ -53,13 +56,17 @@ func TestGoldenDigests(t *testing.T) {
 		for _, name := range sortedKeys(modes()) {
 			fmt.Fprintf(&b, "== %s\n%s", name, digestsOf(t, kinds(), modes()[name]))
 		}
+		fmt.Fprintf(&b, "== %s\n%s", hubMode, digestsOf(t, hubCarton(), Options{}))
 		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	golden := readGolden(t, file)
-	if len(golden) != len(modes()) {
-		t.Errorf("%s has %d modes, want %d", file, len(golden), len(modes()))
+	if len(golden) != len(modes())+1 {
+		t.Errorf("%s has %d modes, want %d", file, len(golden), len(modes())+1)
+	}
+	if diff := cmp.Diff(golden[hubMode], digestsOf(t, hubCarton(), Options{})); diff != "" {
+		t.Errorf("%s: %s", hubMode, diff)
 	}
 	for name, opts := range modes() {
 		if diff := cmp.Diff(golden[name], digestsOf(t, kinds(), opts)); diff != "" {

@@ -89,13 +89,12 @@ func buildForms(ctx context.Context, src carton.Source, opts Options, image bool
 	return &Forms{Artifact: forms.Image, Layers: forms.ImageLayers}, nil
 }
 
-// headName is what the tar of MANIFEST and carton.toml is called where people see
-// it.
+// headName is what the first tar of an image is called where people see it.
 const headName = bundleFolder + "carton.tar"
 
 // planImage cuts the carton into the layers of its image: in front one tar of
-// what is raw in an artifact of tar layers, MANIFEST and carton.toml, and then
-// that artifact's tar layers in their order.
+// what is raw in an artifact of tar layers, MANIFEST and carton.toml, and of the
+// symlink models; then that artifact's tar layers in their order.
 func (b *builder) planImage(plan []planned) ([]planned, error) {
 	if b.opts.Layers == FormRaw {
 		own := b.opts
@@ -105,7 +104,7 @@ func (b *builder) planImage(plan []planned) ([]planned, error) {
 			return nil, err
 		}
 	}
-	head := planned{name: headName, category: categoryConfig, format: formatTar}
+	head := b.head()
 	var tars []planned
 	for _, l := range plan {
 		switch {
@@ -117,11 +116,25 @@ func (b *builder) planImage(plan []planned) ([]planned, error) {
 			head.members = append(head.members, l.members...)
 		}
 	}
-	if head.manifest || head.members != nil {
+	if head.holdsAny() {
 		tars = append([]planned{head}, tars...)
 	}
 	return tars, nil
 }
+
+// head begins the first tar of an image.
+func (b *builder) head() planned {
+	alias := hasAlias(func(yield func(string) bool) {
+		for i := range b.members {
+			if !yield(b.members[i].Path) {
+				return
+			}
+		}
+	})
+	return planned{name: headName, category: categoryConfig, format: formatTar, alias: alias}
+}
+
+func (l *planned) holdsAny() bool { return l.manifest || l.alias || l.members != nil }
 
 // plannedImage tells what the layers of an image's plan hold.
 func (b *builder) plannedImage(plan []planned) ([]PlannedLayer, error) {

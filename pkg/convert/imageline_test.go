@@ -11,9 +11,9 @@ import (
 )
 
 // planOfImage cuts members, which need no content, into an image's layers.
-func planOfImage(t *testing.T, members []carton.Member) (artifact, image []planned) {
+func planOfImage(t *testing.T, family Family, members []carton.Member) (artifact, image []planned) {
 	t.Helper()
-	opts, err := Options{Image: true}.withDefaults()
+	opts, err := Options{Image: true, MediaTypes: family}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestImagesHaveAtMost120Layers(t *testing.T) {
 		},
 		"the largest there are": {some(150, "%d.bin", 1<<50), 0, 1 << 52},
 	} {
-		artifact, image := planOfImage(t, c.members)
+		artifact, image := planOfImage(t, FamilyCNAI, c.members)
 		if len(artifact) > 120 || len(image) > 120 {
 			t.Errorf("%s: got %d layers of the artifact and %d of the image, want at most 120", name, len(artifact), len(image))
 		}
@@ -74,6 +74,16 @@ func TestImagesHaveAtMost120Layers(t *testing.T) {
 		}
 		if held != len(c.members)+1 {
 			t.Errorf("%s: the layers hold %d members, want %d", name, held, len(c.members)+1)
+		}
+	}
+}
+
+// Where nothing is raw, the tar of the symlink is one layer more.
+func TestImagesOfTheDraftHaveAtMost120Layers(t *testing.T) {
+	for n := 110; n < 130; n++ {
+		artifact, image := planOfImage(t, FamilyDraft, some(n, "%03d.safetensors", 5<<30))
+		if len(image) != len(artifact)+1 || len(image) > 120 {
+			t.Errorf("%d shards: got %d layers of the artifact and %d of the image, want one more and at most 120", n, len(artifact), len(image))
 		}
 	}
 }

@@ -74,26 +74,25 @@ func PlanImage(ctx context.Context, src *Source, opts ImageOptions) (*ImagePlan,
 }
 
 // tarsCanBeShared reports whether the artifact's tar layers make an image:
-// nothing is raw but what the image has in a layer of its own.
+// nothing is raw but what the image has in a layer of its own, the first.
 func (s *Source) tarsCanBeShared() bool {
-	tars, head := 0, 0
+	tars := 0
 	for i := range s.layers {
 		l := &s.layers[i]
 		switch {
 		case l.format != formatRaw:
 			tars++
 		case l.symlink == "" && (l.name == carton.ManifestName || l.name == carton.InfoName):
-			head = 1
 		default:
 			return false
 		}
 	}
-	return tars+head <= maxImageLayers
+	return tars < maxImageLayers
 }
 
 // share takes the artifact's tar layers.
 func (p *ImagePlan) share(ctx context.Context, src *Source, b *builder) error {
-	head := planned{name: headName, category: categoryConfig, format: formatTar}
+	head := b.head()
 	byPath := newPlanner(b.members, rolesOf(b.info), b.opts).byPath
 	for i := range src.manifest.Layers {
 		l := &src.layers[i]
@@ -108,7 +107,7 @@ func (p *ImagePlan) share(ctx context.Context, src *Source, b *builder) error {
 		p.spec.diffIDs = append(p.spec.diffIDs, "")
 		p.shared = append(p.shared, &src.read[i])
 	}
-	if head.manifest || head.members != nil {
+	if head.holdsAny() {
 		parts, err := b.build(ctx, []planned{head})
 		if err != nil {
 			return err

@@ -36,14 +36,14 @@ func TestRawLayers(t *testing.T) {
 	_, _, a := pushed(t, kinds(), Options{})
 	want := `cnai.model.weight.config.v1.raw MANIFEST
 cnai.model.weight.config.v1.raw carton.toml
-cnai.model.weight.v1.tar .bundles/weight-1.tar 4:0
+cnai.model.weight.config.v1.tar .bundles/weight.config-1.tar 4:0
 cnai.model.code.v1.tar .bundles/code-1.tar 6:0
 cnai.model.code.v1.tar .bundles/code-2.tar
 cnai.model.doc.v1.raw elsewhere/file
 cnai.model.doc.v1.raw misc/image.png
 cnai.model.doc.v1.raw model/README.md
 cnai.model.weight.config.v1.raw model/a=b & c<d>.json
-cnai.model.weight.v1.raw model/blobs/0123
+cnai.model.weight.config.v1.raw model/blobs/0123
 cnai.model.weight.config.v1.raw model/chain.json link.json
 cnai.model.weight.config.v1.raw model/config.json
 cnai.model.weight.config.v1.raw model/link.json config.json
@@ -65,14 +65,13 @@ func TestTarLayers(t *testing.T) {
 	_, _, a := pushed(t, kinds(), Options{Layers: FormTar, MediaTypes: FamilyCNCF, Compress: CompressZstd, BundleBelow: 20})
 	want := `cncf.model.weight.config.v1.raw MANIFEST
 cncf.model.weight.config.v1.raw carton.toml
-cncf.model.weight.config.v1.tar+zstd .bundles/weight.config-1.tar 7:8,10:3,19:9
-cncf.model.weight.config.v1.tar+zstd .bundles/weight.config-2.tar
-cncf.model.weight.v1.tar .bundles/weight-1.tar 4:0
-cncf.model.weight.v1.tar .bundles/weight-2.tar 8:29
-cncf.model.weight.v1.tar .bundles/weight-3.tar 13:5000
-cncf.model.weight.v1.tar .bundles/weight-4.tar 17:5000
-cncf.model.weight.v1.tar .bundles/weight-5.tar 18:3000
-cncf.model.weight.v1.tar .bundles/weight-6.tar
+cncf.model.weight.config.v1.tar+zstd .bundles/weight.config-1.tar 4:0,7:8,10:3,19:9
+cncf.model.weight.config.v1.tar .bundles/weight.config-2.tar 8:29
+cncf.model.weight.config.v1.tar+zstd .bundles/weight.config-3.tar
+cncf.model.weight.v1.tar .bundles/weight-1.tar 13:5000
+cncf.model.weight.v1.tar .bundles/weight-2.tar 17:5000
+cncf.model.weight.v1.tar .bundles/weight-3.tar 18:3000
+cncf.model.weight.v1.tar .bundles/weight-4.tar
 cncf.model.code.v1.tar+zstd .bundles/code-1.tar 6:0,12:8
 cncf.model.code.v1.tar+zstd .bundles/code-2.tar
 cncf.model.doc.v1.tar+zstd .bundles/doc-1.tar 2:18,8,5:10
@@ -88,16 +87,15 @@ func TestDraftLayers(t *testing.T) {
 		_, _, a := pushed(t, kinds(), Options{Layers: form, MediaTypes: FamilyDraft, Compress: CompressGzip, BundleBelow: 20})
 		want := `cnai.model.weight.config.v1.tar .bundles/weight.config-1.tar 0:1666
 cnai.model.weight.config.v1.tar .bundles/weight.config-2.tar 1:402
-cnai.model.weight.config.v1.tar+gzip .bundles/weight.config-3.tar 7:8,10:3,19:9
-cnai.model.weight.config.v1.tar+gzip .bundles/weight.config-4.tar
-cnai.model.weight.v1.tar .bundles/weight-1.tar 4:0
+cnai.model.weight.config.v1.tar+gzip .bundles/weight.config-3.tar 4:0,7:8,10:3,19:9
+cnai.model.weight.config.v1.tar .bundles/weight.config-4.tar 8:29
+cnai.model.weight.config.v1.tar+gzip .bundles/weight.config-5.tar
 `
 		if form == FormTar {
-			want += `cnai.model.weight.v1.tar .bundles/weight-2.tar 8:29
-cnai.model.weight.v1.tar .bundles/weight-3.tar 13:5000
-cnai.model.weight.v1.tar .bundles/weight-4.tar 17:5000
-cnai.model.weight.v1.tar .bundles/weight-5.tar 18:3000
-cnai.model.weight.v1.tar .bundles/weight-6.tar
+			want += `cnai.model.weight.v1.tar .bundles/weight-1.tar 13:5000
+cnai.model.weight.v1.tar .bundles/weight-2.tar 17:5000
+cnai.model.weight.v1.tar .bundles/weight-3.tar 18:3000
+cnai.model.weight.v1.tar .bundles/weight-4.tar
 `
 		}
 		want += `cnai.model.code.v1.tar+gzip .bundles/code-1.tar 6:0,12:8
@@ -106,8 +104,7 @@ cnai.model.doc.v1.tar+gzip .bundles/doc-1.tar 2:18,8,5:10
 cnai.model.dataset.v1.tar+gzip .bundles/dataset-1.tar 20:12
 `
 		if form == FormRaw {
-			want += `cnai.model.weight.v1 model/blobs/0123
-cnai.model.weight.v1 model/same.bin
+			want += `cnai.model.weight.v1 model/same.bin
 cnai.model.weight.v1 model/snapshots/1/w.bin ../../weights-1.bin
 cnai.model.weight.v1 model/weights-1.bin
 cnai.model.weight.v1 model/weights-2.bin

@@ -45,7 +45,7 @@ func (c cut) alone(m *carton.Member) bool {
 		return false
 	case m.Path == carton.InfoName:
 		return true
-	case c.roles.isWeight(m.Path, m.Size):
+	case c.roles.of(m.Path, m.Size) == categoryWeight:
 		return m.Size >= c.weights
 	}
 	return m.Size >= c.others
@@ -79,7 +79,7 @@ func chooseCut(members []carton.Member, r roles, bundleBelow int64, most int, la
 		return c, true
 	}
 	for ; at < len(lines); at++ {
-		if most == maxImageLayers && lines[at] == math.MaxInt64 {
+		if most <= maxImageLayers && lines[at] == math.MaxInt64 {
 			return growTogether(most, r, layers)
 		}
 		c.others, c.weights = lines[at], lines[at]
@@ -115,7 +115,7 @@ func (c cut) rawOthers(members []carton.Member) int {
 	n := 0
 	for i := range members {
 		m := &members[i]
-		if m.Target == "" && m.Path != carton.InfoName && !c.roles.isWeight(m.Path, m.Size) && c.alone(m) {
+		if m.Target == "" && m.Path != carton.InfoName && c.roles.of(m.Path, m.Size) != categoryWeight && c.alone(m) {
 			n++
 		}
 	}

@@ -92,7 +92,7 @@ func (s *Source) locate() error {
 
 // locateList adds the members of a tar layer that lists them.
 func (s *Source) locateList(i int) error {
-	plan, err := planOf(s.carton, s.layers[i].list)
+	plan, err := planOf(s.carton, s.layers[i].list, s.aliasIn(i))
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,11 @@ func (s *Source) locateList(i int) error {
 
 // addPlaces adds the members of a tar layer whose plan is known.
 func (s *Source) addPlaces(i int) error {
+	alias := s.aliasIn(i)
 	for path, p := range s.layers[i].tar.places(i) {
+		if alias && path == aliasEntry.Path && p.link == aliasEntry.Target {
+			continue
+		}
 		if err := s.add(path, p); err != nil {
 			return err
 		}

@@ -141,10 +141,15 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// maxLayers returns the most layers that the artifact may have.
+// maxLayers returns the most layers that the artifact may have. An image that
+// shares its tar layers has one layer more than they are: a family that keeps
+// MANIFEST raw has that in it.
 func (o Options) maxLayers() int {
-	if o.Image && o.Layers == FormTar {
+	switch {
+	case !o.Image || o.Layers != FormTar:
+		return maxLayers
+	case families[o.MediaTypes].rawOther:
 		return maxImageLayers
 	}
-	return maxLayers
+	return maxImageLayers - 1
 }

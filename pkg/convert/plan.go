@@ -22,6 +22,7 @@ type planned struct {
 	// of a raw layer, the files or the symlinks of a tar.
 	members  []*carton.Member
 	manifest bool   // it holds MANIFEST, which is no member
+	alias    bool   // it holds the symlink models, which is no member
 	links    bool   // the members are symlinks
 	extra    *extra // it holds no member, but this
 }
@@ -75,20 +76,20 @@ func (p *planner) cut(c cut) []planned {
 	for _, cat := range categories {
 		tars[cat] = newTars(cat, c.bundle)
 	}
-	if form := p.form(carton.ManifestName); form == formatRaw {
+	if form := p.form(carton.ManifestName, 0); form == formatRaw {
 		head = append(head, planned{name: carton.ManifestName, category: categoryConfig, format: form, manifest: true})
 	} else {
 		head = append(head, tars[categoryConfig].single(form, nil))
 	}
 	for i := range p.members {
 		m := &p.members[i]
-		cat := p.roles.of(m.Path)
-		layer := planned{name: m.Path, category: cat, format: formatRaw, members: []*carton.Member{m}}
 		target := p.final(m)
-		switch form := p.form(m.Path); {
+		cat := p.roles.of(m.Path, target.Size)
+		layer := planned{name: m.Path, category: cat, format: formatRaw, members: []*carton.Member{m}}
+		switch form := p.form(m.Path, target.Size); {
 		case !c.alone(target):
 			tars[cat].bundle(m)
-		case m.Target != "" && (form != formatRaw || p.form(target.Path) != formatRaw):
+		case m.Target != "" && (form != formatRaw || p.form(target.Path, target.Size) != formatRaw):
 			tars[cat].bundle(m)
 		case form == formatRaw && m.Path == carton.InfoName:
 			head = append(head, layer)
@@ -106,11 +107,11 @@ func (p *planner) cut(c cut) []planned {
 	return append(head, raw...)
 }
 
-// form returns how a member with a layer of its own is stored. MANIFEST and
-// carton.toml are raw wherever the family has a type for it.
-func (p *planner) form(member string) format {
+// form returns how a member of this size with a layer of its own is stored. MANIFEST
+// and carton.toml are raw wherever the family has a type for it.
+func (p *planner) form(member string, size int64) format {
 	always := member == carton.ManifestName || member == carton.InfoName
-	if p.types.canBeRaw(p.roles.of(member)) && (always || p.opts.Layers == FormRaw) {
+	if p.types.canBeRaw(p.roles.of(member, size)) && (always || p.opts.Layers == FormRaw) {
 		return formatRaw
 	}
 	return formatTar

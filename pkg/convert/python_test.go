@@ -2,16 +2,37 @@ package convert
 
 import (
 	"archive/zip"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/layout"
 )
+
+// hubNames are of every rule, and of none.
+const hubNames = `.gitattributes .gitignore LICENCE COPYING README.md sample.flac libz.so.1 Dockerfile a.jar train.parquet eval.jsonl
+	training_args.bin model ner/model flax_model.msgpack model.onnx_data variables/variables.data-00000-of-00001 rust_model.ot
+	merges merges.txt tokenizer tokenizer.model.v3 vocab spiece.model model.ckpt.index chat_template.jinja Modelfile a.npz m.pkl
+	consolidated.00.pth zoneinfo/Europe/Berlin M.CKPT`
+
+// hubCarton has files of such names, and a hub's cache with a large blob and a
+// small one.
+func hubCarton() carton.Source {
+	files := map[string][]byte{
+		"carton.toml": []byte(fullInfo), "model/blobs/8c1f": make([]byte, byname.LargeBytes), "model/blobs/22aa": []byte("{}"),
+	}
+	for _, name := range strings.Fields(hubNames) {
+		files["model/"+name] = []byte("bytes of " + name)
+	}
+	return cartontest.New(files, map[string]string{"model/snapshots/large": "../blobs/8c1f", "model/snapshots/small": "../blobs/22aa"})
+}
 
 // docs/mapping.md is enough to write another program that makes the same image
 // manifests: testdata/mapping1.py is one.
@@ -29,21 +50,32 @@ func TestAnotherImplementationMakesTheSame(t *testing.T) {
 		"model/consolidated.safetensors": safetensorsOf(8, 0, "F32"), "model/vae/d.safetensors": safetensorsOf(9, 0, "F32"),
 		"model/vae/d.ema.fp16.safetensors": safetensorsOf(9, 0, "F16"), "model/vae/e.fp16.safetensors": safetensorsOf(9, 0, "F16"),
 	}
+	ascii := maps.Clone(files)
+	delete(ascii, "model/\u00fcml\u00e4ut.txt") // needs a PAX header in a tar
 	for name, src := range map[string]carton.Source{
+		"members of ASCII names": cartontest.New(ascii, symlinks),
+		"names of hubs":          hubCarton(),
 		"copies of one model":    cartontest.New(copied, nil),
 		"every kind of member":   cartontest.New(files, symlinks),
 		"bundles of small files": pythonCarton(2000),
 		"categories by role":     rolesCarton(rolesTable),
 		"categories of others":   rolesCarton("categories = [1]\n"),
+		"a folder models":        cartontest.New(map[string][]byte{"model/a.bin": []byte("a"), "models/b": []byte("b")}, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, err := ToOCI(t.Context(), src, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := exec.Command(python, filepath.Join("testdata", "mapping1.py"), zipFile(t, src)).CombinedOutput()
-			if got := strings.TrimSpace(string(out)); err != nil || got != a.Digest.String() {
-				t.Errorf("python: got %s, %v, want %s", got, err, a.Digest)
+			file := zipFile(t, src)
+			for _, c := range []struct {
+				want *layout.Artifact
+				args []string
+			}{{formsOf(t, src, Options{}).Artifact, nil}, {formsOf(t, src, Options{Image: true}).Image, []string{"image"}}} {
+				if name == "every kind of member" && c.args != nil {
+					continue
+				}
+				args := append([]string{filepath.Join("testdata", "mapping1.py"), file}, c.args...)
+				out, err := exec.Command(python, args...).CombinedOutput()
+				if got := strings.TrimSpace(string(out)); err != nil || got != c.want.Digest.String() {
+					t.Errorf("python %v: got %s, %v, want %s", c.args, got, err, c.want.Digest)
+				}
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -61,7 +62,7 @@ func (s *Source) checkTar(ctx context.Context, i int) error {
 		return err
 	}
 	t := &tarCheck{name: desc.Digest.String(), plan: plan, wrong: "the tar layer is not what mapping " + Mapping + " makes of its members"}
-	if l.format == formatTar && plan.Size() != desc.Size {
+	if l.format == formatTar && plan.Size() != desc.Size || s.aliasIn(i) && !slices.Contains(entries, aliasEntry) {
 		return t.differs()
 	}
 	files := 0
@@ -145,8 +146,8 @@ func (t *tarCheck) differs() error {
 }
 
 // planOf makes the plan of a listed tar layer. Lines are looked up in m, line 0
-// is MANIFEST.
-func planOf(m *carton.Manifest, list []sizedLine) (*layout.TarPlan, error) {
+// is MANIFEST. alias says that the tar has the symlink models besides.
+func planOf(m *carton.Manifest, list []sizedLine, alias bool) (*layout.TarPlan, error) {
 	byLine := m.Entries()
 	entries := make([]layout.TarEntry, 0, len(list))
 	for _, it := range list {
@@ -161,6 +162,9 @@ func planOf(m *carton.Manifest, list []sizedLine) (*layout.TarPlan, error) {
 			return nil, listError("%s is not in the order of the tar", carton.QuotePath(e.Path))
 		}
 		entries = append(entries, e)
+	}
+	if alias {
+		entries = append(entries, aliasEntry)
 	}
 	return layout.NewTarPlan(entries)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/readahead"
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -24,7 +25,7 @@ var (
 // skipped reports whether a file is not looked into because that would cost
 // reading it all.
 func skipped(f file, opts Options) bool {
-	return f.format == formatPT2 && !ranged(f.Member) && !opts.Through
+	return f.format == byname.PT2 && !ranged(f.Member) && !opts.Through
 }
 
 // packedTensor is a tensor of a PT2 archive.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
@@ -180,7 +181,7 @@ func precisionOf(dtype string) string {
 	if name, ok := precisions[safetensors.DType(dtype)]; ok {
 		return name
 	}
-	return lowerASCII(dtype)
+	return byname.LowerASCII(dtype)
 }
 
 // byBytes returns the names, most bytes first, ties by name.
@@ -203,7 +204,7 @@ func factsOf(ctx context.Context, src carton.Source, f file, opts Options, s *sh
 		return fileFacts{}, err
 	}
 	facts := fileFacts{Types: countTypes(c.tensors), Models: c.models, Notes: c.notes, Findings: c.findings, err: c.err}
-	if f.format == formatSafetensors {
+	if f.format == byname.Safetensors {
 		facts.layout = layoutOf(c.tensors)
 	}
 	return facts, nil

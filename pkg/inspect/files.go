@@ -5,63 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
-
-// Format is what weights are kept in, as the ends of file names tell it.
-type Format struct {
-	Name     string
-	Suffixes []string // lower case; any case matches
-}
-
-// The formats that are looked into.
-const (
-	formatSafetensors = "safetensors"
-	formatPT2         = "pt2"
-)
-
-// formats is part of mapping 1.
-var formats = []Format{
-	{formatSafetensors, []string{".safetensors"}},
-	{"gguf", []string{".gguf", ".ggml"}},
-	{"onnx", []string{".onnx"}},
-	{formatPT2, []string{".pt2"}},
-	{"pytorch", []string{".pt", ".pth", ".bin", ".ckpt", ".ot"}},
-	{"wasm", []string{".wasm"}},
-	{"keras", []string{".h5", ".keras"}},
-	{"tflite", []string{".tflite"}},
-	{"coreml", []string{".mlmodel"}},
-	{"paddle", []string{".pdparams"}},
-}
-
-// Formats returns the formats that [Describe] knows.
-func Formats() []Format { return formats }
 
 const modelFolder = "model/"
 
 // formatOf returns the format of a file, "" where its name tells none.
-func formatOf(member string) string {
-	base := lowerASCII(path.Base(member))
-	for _, f := range formats {
-		for _, s := range f.Suffixes {
-			if strings.HasSuffix(base, s) {
-				return f.Name
-			}
-		}
-	}
-	return ""
-}
-
-// lowerASCII is strings.ToLower without Unicode's cases, which change with its
-// version.
-func lowerASCII(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'A' && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, s)
-}
+func formatOf(member string) string { return byname.FormatOf(path.Base(member)) }
 
 // file is a member whose name tells its format.
 type file struct {
@@ -108,7 +59,7 @@ func regular(files []file, members []carton.Member) []file {
 func readable(files []file) []file {
 	var out []file
 	for _, f := range files {
-		if f.format == formatSafetensors || f.format == formatPT2 {
+		if f.format == byname.Safetensors || f.format == byname.PT2 {
 			out = append(out, f)
 		}
 	}

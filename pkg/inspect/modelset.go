@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -53,7 +54,7 @@ func shardSets(ctx context.Context, src carton.Source, members []carton.Member, 
 				notes = append(notes, missingShard(index.Path, path.Base(shard)))
 			}
 		}
-		if sets[folder] == nil && strings.HasSuffix(lowerASCII(index.Path), shardIndexSuffix) {
+		if sets[folder] == nil && strings.HasSuffix(byname.LowerASCII(index.Path), shardIndexSuffix) {
 			sets[folder] = listed
 		}
 	}
@@ -65,7 +66,7 @@ func shardSets(ctx context.Context, src carton.Source, members []carton.Member, 
 // same documents. What such shards hold is not looked into: that they are there is.
 func binIndexes(members []carton.Member) []carton.Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m carton.Member) bool {
-		return !strings.HasSuffix(lowerASCII(m.Path), ".bin.index.json")
+		return !strings.HasSuffix(byname.LowerASCII(m.Path), ".bin.index.json")
 	})
 }
 
@@ -87,13 +88,13 @@ func copies(members []carton.Member, files []file, facts []fileFacts, sets map[s
 	}
 	byPath := map[string]string{} // layouts, of safetensors files
 	for _, m := range members {
-		if l := layouts[m.Hash]; l != "" && formatOf(m.Path) == formatSafetensors {
+		if l := layouts[m.Hash]; l != "" && formatOf(m.Path) == byname.Safetensors {
 			byPath[m.Path] = l
 		}
 	}
 	out, counts := map[string]bool{}, map[string]bool{}
 	for _, m := range members {
-		if formatOf(m.Path) != formatSafetensors || !strings.HasPrefix(m.Path, modelFolder) {
+		if formatOf(m.Path) != byname.Safetensors || !strings.HasPrefix(m.Path, modelFolder) {
 			continue
 		}
 		if set, indexed := sets[path.Dir(m.Path)]; indexed && !set[m.Path] || !indexed && isVariant(m.Path, byPath) {
@@ -109,7 +110,7 @@ func copies(members []carton.Member, files []file, facts []fileFacts, sets map[s
 // isVariant reports whether a file is another's variant: the same name but for
 // what follows a dot, and the same layout.
 func isVariant(file string, layouts map[string]string) bool {
-	name := file[:len(file)-len("."+formatSafetensors)]
+	name := file[:len(file)-len("."+byname.Safetensors)]
 	for i := strings.LastIndexByte(name, '.'); i > strings.LastIndexByte(name, '/')+1; i = strings.LastIndexByte(name[:i], '.') {
 		if l := layouts[file]; l != "" && layouts[name[:i]+file[len(name):]] == l {
 			return true

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -80,7 +81,7 @@ func look(ctx context.Context, src carton.Source, f file, opts Options, s *share
 // lookInto reads what is inside one file. A PT2 archive has all memory for itself:
 // how much it needs is known only once it was read.
 func lookInto(ctx context.Context, src carton.Source, f file, opts Options, s *share) (content, error) {
-	if f.format == formatPT2 {
+	if f.format == byname.PT2 {
 		if err := s.all(ctx); err != nil {
 			return content{}, err
 		}

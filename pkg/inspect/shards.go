@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -22,7 +23,7 @@ func shardIndexes(members []carton.Member) []carton.Member {
 	for _, m := range members {
 		// Symlinks are other names for what has been read, in folders of their own:
 		// the shards that an index names lie beside it.
-		if strings.HasSuffix(lowerASCII(m.Path), shardIndexSuffix) && !seen[m.Path] {
+		if strings.HasSuffix(byname.LowerASCII(m.Path), shardIndexSuffix) && !seen[m.Path] {
 			seen[m.Path] = true
 			out = append(out, m)
 		}

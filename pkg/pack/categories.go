@@ -23,14 +23,13 @@ func (w *infoWriter) categories(roles map[string]byname.Category) {
 	}
 }
 
-// roles returns the categories of members whose names do not tell them. A weight
-// that no rule names is among them: how large it must be to be taken for one would
-// depend on the rules.
+// roles returns the categories of members whose names do not tell them. What no
+// rule names is among them: it would depend on its size.
 func (p *packer) roles() map[string]byname.Category {
 	roles := map[string]byname.Category{}
 	p.rolesIn(p.pmf, modelFolder, roles)
 	for member, role := range roles {
-		if c, named := byname.Of(path.Base(member)); c == role && named {
+		if c, named := byname.Of(path.Base(member), 0); c == role && named {
 			delete(roles, member)
 		}
 	}

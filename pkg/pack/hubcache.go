@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -204,9 +205,5 @@ func DefaultName(name string) (string, error) {
 		parts := strings.Split(filepath.Base(s.cache), "--")
 		return parts[len(parts)-1], nil
 	}
-	base := filepath.Base(at)
-	for _, ext := range modelExtensions {
-		base = strings.TrimSuffix(base, ext)
-	}
-	return base, nil
+	return byname.TrimFormat(filepath.Base(at)), nil
 }

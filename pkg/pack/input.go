@@ -7,9 +7,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -118,6 +118,9 @@ func (p *packer) whatFolder(w *walk) error {
 			return hint.With(err, "push it as it is: carton-oci push")
 		}
 		w.below, w.skip = "", []string{carton.ManifestName}
+		if target, err := w.root.Readlink(w.at(carton.ModelsName)); err == nil && target == carton.ModelsTarget {
+			w.skip = append(w.skip, carton.ModelsName) // a mounted image's, and no member
+		}
 		return errors.Join(p.keepInfo(files), w.keepListed(files))
 	case p.opts.Update:
 		return optionsf("it is no carton whose MANIFEST could be made anew: it has no %s and %s", carton.InfoName, carton.ManifestName)
@@ -245,7 +248,7 @@ func IsLoose(name string) bool {
 		return !IsCartonFolder(name)
 	case !info.Mode().IsRegular() || strings.HasSuffix(name, ".carton"):
 		return false
-	case slices.ContainsFunc(modelExtensions, func(ext string) bool { return strings.HasSuffix(strings.ToLower(name), ext) }):
+	case byname.FormatOf(filepath.Base(name)) != "":
 		return !isCarton(name)
 	}
 	f, err := localfile.Open(name)
@@ -257,9 +260,6 @@ func IsLoose(name string) bool {
 	_, err = f.ReadAt(head, 0)
 	return err != nil || string(head) != "PK\x03\x04" // a zip is meant to be a carton
 }
-
-// modelExtensions are how model files' names end.
-var modelExtensions = []string{".safetensors", ".pt2", ".pt", ".pth", ".wasm", ".onnx", ".gguf", ".bin"}
 
 // isCarton reports whether a file is called a carton, or is one by another name.
 func isCarton(name string) bool {

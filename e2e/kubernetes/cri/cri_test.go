@@ -133,9 +133,13 @@ func TestAPodSeesTheUnpackedCarton(t *testing.T) {
 		n.must(t, append([]string{"push", folder, ref, "--image"}, flags...)...)
 		unpacked := filepath.Join(n.home, "unpacked-"+name)
 		n.must(t, "pull", ref, "--unpack", unpacked)
-		for _, subPath := range []string{"", "model", "model/deep/er"} {
+		if err := os.Symlink("model", filepath.Join(unpacked, "models")); err != nil { // which is in the image alone
+			t.Fatal(err)
+		}
+		// KServe mounts models, whatever the image.
+		for _, subPath := range []string{"", "model", "model/deep/er", "models", "models/deep"} {
 			t.Run(name+" "+subPath, func(t *testing.T) {
-				out, err := exec.Command(here, filepath.Join(unpacked, filepath.FromSlash(subPath))).Output()
+				out, err := exec.Command(here, filepath.Join(unpacked, filepath.FromSlash(subPath))+"/").Output()
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,8 +1,9 @@
 """Mapping 1 as docs/mapping.md describes it, sharing nothing with the Go code.
 
 Reads a carton (a zip), prints the digest of the image manifest that it makes with
-the default options. Left out: names that need a PAX header, and more than 500
-layers.
+the default options and, after "image", that of the image form beside the artifact
+of --image. Left out: names that need a PAX header, and more than 500 layers (120
+with "image").
 """
 import hashlib
 import json
@@ -14,20 +15,26 @@ import tarfile
 import tomllib
 import zipfile
 
-WEIGHTS = ".safetensors .pt .pth .pt2 .bin .onnx .gguf .ggml .h5 .keras .ot .wasm .ckpt .tflite .mlmodel .pdparams"
-NAMES = [
-    ("weight", (), (), WEIGHTS),
-    ("doc", (), ("readme", "license", "notice"),
-     ".md .rst .pdf .png .jpg .jpeg .gif .svg .webp .mp3 .mp4 .wav"),
-    ("code", (), (), ".py .pyi .ipynb .sh .c .cc .cpp .h .hpp .cu .cuh .rs .go .js .ts .java .lua .r .jl .whl .so .dll "
-     ".dylib .pyc .pyd .pyx .pxd .typed"),
-    ("weight.config", ("metadata", "record", "wheel", "installer", "requested"), (),
-     ".json .yaml .yml .toml .txt .cfg .ini .vocab .model .lock .tiktoken .jinja .proto .pbtxt .xml .csv .tsv"),
-]
 FORMATS = [
-    ("safetensors", ".safetensors"), ("gguf", ".gguf .ggml"), ("onnx", ".onnx"), ("pt2", ".pt2"),
-    ("pytorch", ".pt .pth .bin .ckpt .ot"), ("wasm", ".wasm"), ("keras", ".h5 .keras"), ("tflite", ".tflite"),
-    ("coreml", ".mlmodel"), ("paddle", ".pdparams"),
+    ("safetensors", ".safetensors"), ("gguf", ".gguf .ggml"), ("llamafile", ".llamafile"),
+    ("onnx", ".onnx .onnx_data .onnx.data"), ("pt2", ".pt2"), ("executorch", ".pte"),
+    ("pytorch", ".pt .pth .ptl .bin .ckpt .ot .distcp .mar"), ("nemo", ".nemo"), ("wasm", ".wasm"),
+    ("keras", ".h5 .hdf5 .keras"), ("tensorflow", ".pb .data-00000-of-00001"), ("flax", ".msgpack"),
+    ("tflite", ".tflite .litertlm .task"), ("coreml", ".mlmodel"), ("paddle", ".pdparams .pdiparams .pdmodel"),
+    ("mxnet", ".params"), ("caffe", ".caffemodel"), ("darknet", ".weights"), ("tensorrt", ".engine .plan .trt"),
+    ("pickle", ".pkl .pickle .joblib"), ("xgboost", ".ubj"), ("catboost", ".cbm"), ("fasttext", ".ftz"),
+]
+NAMES = [
+    ("weight.config", "training_args.bin", "", "", ""),
+    ("weight", "model", "", "", " ".join(s for _, s in FORMATS)),
+    ("doc", ".gitattributes .gitignore .gitkeep .gitmodules .dockerignore authors changelog contributors copying copyright",
+     "readme license licence notice", "",
+     ".md .rst .pdf .htm .html .bib .cff .png .jpg .jpeg .gif .svg .webp .bmp .tif .tiff .mp3 .mp4 .wav .flac .ogg .webm .mov"),
+    ("code", "dockerfile makefile", "", ".so.", ".py .pyi .ipynb .sh .c .cc .cpp .h .hpp .cu .cuh .rs .go .js .ts .java .lua .r "
+     ".jl .whl .jar .so .a .dll .dylib .exe .pyc .pyd .pyx .pxd .typed"),
+    ("dataset", "", "", "", ".parquet .arrow .tfrecord .jsonl"),
+    ("weight.config", "", "", "",
+     ".json .yaml .yml .toml .txt .cfg .ini .vocab .model .lock .tiktoken .jinja .proto .pbtxt .xml .csv .tsv"),
 ]
 INFO = [
     ("spec_version", "run.carton.spec-version", ()),
@@ -50,21 +57,22 @@ def lower(name):
     return "".join(chr(ord(c) + 32) if "A" <= c <= "Z" else c for c in name)
 
 
-def by_name(path):
+def by_name(path, size):
     base = lower(posixpath.basename(path))
-    for category, names, prefixes, suffixes in NAMES:
-        if base in names or base.startswith(tuple(prefixes) or ("\0",)) or base.endswith(tuple(suffixes.split())):
-            return category, True
-    return "weight", False
+    for category, names, prefixes, infixes, suffixes in NAMES:
+        if (base in names.split() or base.startswith(tuple(prefixes.split())) or base.endswith(tuple(suffixes.split()))
+                or any(i in base for i in infixes.split())):
+            return category
+    return "weight" if size >= 16 << 20 else "weight.config"
 
 
-def category(path, roles):
+def category(path, size, roles):
     if path in roles:
         return roles[path]
     if path in ("MANIFEST", "carton.toml"):
         return "weight.config"
     if path.startswith("model/"):
-        return by_name(path)[0]
+        return by_name(path, size)
     return "dataset" if path.startswith("tensor_data/") else "doc"
 
 
@@ -72,13 +80,6 @@ def roles_of(files):
     table = tomllib.loads(files["carton.toml"].decode()).get("categories")
     items = table.items() if isinstance(table, dict) else ()
     return {p: c for p, c in items if p.startswith("model/") and c in CATEGORIES}
-
-
-def is_weight(path, size, roles):
-    if path in roles:
-        return roles[path] == "weight"
-    found, named = by_name(path)
-    return path.startswith("model/") and found == "weight" and (named or size >= 16 << 20)
 
 
 def sha256(data):
@@ -191,13 +192,18 @@ class Artifact:
         self.layers.append({"mediaType": BASE + media, "digest": sha256(data), "size": len(data), "annotations": annotations})
         self.diff_ids.append(sha256(data))
 
+    def tar(self, category, number, paths, files, lines, links):
+        data = tar({p: files[p] for p in paths}, links)
+        more = {"run.carton.members": listed(paths, files, lines)} if paths else {}
+        self.add(category + ".v1.tar", ".bundles/%s-%d.tar" % (category, number), data, more)
+
     def raw(self, path, data, target=""):
         meta = {"name": posixpath.basename(path), "mode": 420, "uid": 0, "gid": 0, "size": len(data),
                 "mtime": "1980-01-01T00:00:00Z", "typeflag": 48}
         more = {"org.cnai.model.file.metadata+json": compact(meta)}
         if target:
             more["run.carton.symlink"] = target
-        self.add(category(path, self.roles) + ".v1.raw", path, data, more)
+        self.add(category(path, len(data), self.roles) + ".v1.raw", path, data, more)
 
 
 def members(name):
@@ -222,7 +228,7 @@ def final(path, links):
 
 
 def line_of(files, roles):
-    others = [len(d) for p, d in files.items() if d and p != "carton.toml" and not is_weight(p, len(d), roles)]
+    others = [len(d) for p, d in files.items() if d and p != "carton.toml" and category(p, len(d), roles) != "weight"]
     for line in (0, 4 << 10, 64 << 10, 1 << 20, 16 << 20):
         if sum(n >= line for n in others) <= 64:
             return line
@@ -238,36 +244,63 @@ def listed(paths, files, lines):
     return ",".join(items)
 
 
-def artifact(name):
+def artifact(name, image):
     manifest, files, links, lines = members(name)
     roles = roles_of(files)
     line = line_of(files, roles)
-    alone = {p for p, d in files.items() if d and (p == "carton.toml" or is_weight(p, len(d), roles) or len(d) >= line)}
+    kinds = {p: category(p, len(files[final(p, links)]), roles) for p in files.keys() | links.keys()}
+    alone = {p for p, d in files.items() if d and (p == "carton.toml" or kinds[p] == "weight" or len(d) >= line)}
     a = Artifact(roles)
-    a.raw("MANIFEST", manifest)
-    a.raw("carton.toml", files["carton.toml"])
+    if image:
+        a.tar(".bundles/carton", 1, ["MANIFEST", "carton.toml"], {"MANIFEST": manifest, **files}, {"MANIFEST": 0, **lines}, symlink(kinds))
+    else:
+        a.raw("MANIFEST", manifest)
+        a.raw("carton.toml", files["carton.toml"])
     for c in CATEGORIES:
-        own = sorted((p for p in files.keys() | links.keys() if category(p, roles) == c and final(p, links) not in alone), key=str.encode)
-        bundles, size = [], 0
-        for path in (p for p in own if p in files):
-            if not bundles or size + len(files[path]) > 64 << 20:
-                bundles.append([])
+        own = sorted((p for p in kinds if kinds[p] == c), key=str.encode)
+        tars, size = [], 0
+        for path in (p for p in own if p in files and p not in alone):
+            if not tars or size + len(files[path]) > 64 << 20:
+                tars.append([])
                 size = 0
-            bundles[-1].append(path)
+            tars[-1].append(path)
             size += len(files[path])
-        for number, paths in enumerate(bundles, 1):
-            data = tar({p: files[p] for p in paths}, {})
-            a.add(c + ".v1.tar", ".bundles/%s-%d.tar" % (c, number), data, {"run.carton.members": listed(paths, files, lines)})
-        own = {p: links[p] for p in own if p in links}
+        if image:
+            tars += [[p] for p in own if p in alone - {"carton.toml"}]
+        for number, paths in enumerate(tars, 1):
+            a.tar(c, number, paths, files, lines, {})
+        own = {p: links[p] for p in own if p in links and (image or final(p, links) not in alone)}
         if own:
-            a.add(c + ".v1.tar", ".bundles/%s-%d.tar" % (c, len(bundles) + 1), tar({}, own), {})
-    for path in sorted((p for p in files.keys() | links.keys() if final(p, links) in alone - {"carton.toml"}), key=str.encode):
+            a.tar(c, len(tars) + 1, [], files, lines, own)
+    for path in sorted((p for p in kinds if not image and final(p, links) in alone - {"carton.toml"}), key=str.encode):
         a.raw(path, files[final(path, links)], links.get(path, ""))
     return a, manifest, files
 
 
-def main(name):
-    a, manifest, files = artifact(name)
+def symlink(paths):
+    taken = any(p == "models" or p.startswith("models/") for p in paths)
+    return {"models": "model"} if not taken and any(p.startswith("model/") for p in paths) else {}
+
+
+def image_of(a, annotations):
+    layers = []
+    for l in a.layers:
+        listed = {k: v for k, v in l["annotations"].items() if k == "run.carton.members"}
+        layer = {"mediaType": "application/vnd.oci.image.layer.v1.tar", "digest": l["digest"], "size": l["size"]}
+        layers.append({**layer, "annotations": listed} if listed else layer)
+    config = compact({"architecture": "amd64", "os": "linux", "rootfs": {"type": "layers", "diff_ids": a.diff_ids}}).encode()
+    media = "application/vnd.oci.image.config.v1+json"
+    return {
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "config": {"mediaType": media, "digest": sha256(config), "size": len(config)},
+        "layers": layers,
+        "annotations": annotations,
+    }
+
+
+def main(name, image=""):
+    a, manifest, files = artifact(name, image)
     info = tomllib.loads(files["carton.toml"].decode())
     annotations = {"run.carton.mapping": "1", "run.carton.model.hash": sha256(manifest)[7:]}
     described = {}
@@ -283,14 +316,15 @@ def main(name):
         "config": details(files),
         "modelfs": {"type": "layers", "diffIds": a.diff_ids},
     }).encode()
-    print(sha256(compact({
+    made = image_of(a, dict(sorted(annotations.items()))) if image else {
         "schemaVersion": 2,
         "mediaType": "application/vnd.oci.image.manifest.v1+json",
         "artifactType": BASE + "manifest.v1+json",
         "config": {"mediaType": BASE + "config.v1+json", "digest": sha256(config), "size": len(config)},
         "layers": a.layers,
         "annotations": dict(sorted(annotations.items())),
-    }).encode()))
+    }
+    print(sha256(compact(made).encode()))
 
 
-main(sys.argv[1])
+main(*sys.argv[1:])

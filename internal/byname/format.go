@@ -1,0 +1,80 @@
+package byname
+
+import "strings"
+
+// Format is what weights are kept in, as the ends of file names tell it.
+type Format struct {
+	Name     string
+	Suffixes []string // lower case; the case of ASCII letters does not count
+}
+
+// The formats that are looked into.
+const (
+	Safetensors = "safetensors"
+	PT2         = "pt2"
+)
+
+// Formats are the formats of weights: a table of docs/mapping.md. What ends in
+// one of these is a weight, however small.
+//
+// Left out are ends that say nothing of what is inside, or that Python packages
+// have by the hundred: .npy, .npz, .zip, .gz, .data. Such a file is a weight by its
+// size.
+var Formats = []Format{
+	{Safetensors, []string{".safetensors"}},
+	{"gguf", []string{".gguf", ".ggml"}},
+	{"llamafile", []string{".llamafile"}},
+	{"onnx", []string{".onnx", ".onnx_data", ".onnx.data"}},
+	{PT2, []string{".pt2"}},
+	{"executorch", []string{".pte"}},
+	{"pytorch", []string{".pt", ".pth", ".ptl", ".bin", ".ckpt", ".ot", ".distcp", ".mar"}},
+	{"nemo", []string{".nemo"}},
+	{"wasm", []string{".wasm"}},
+	{"keras", []string{".h5", ".hdf5", ".keras"}},
+	{"tensorflow", []string{".pb", ".data-00000-of-00001"}},
+	{"flax", []string{".msgpack"}},
+	{"tflite", []string{".tflite", ".litertlm", ".task"}},
+	{"coreml", []string{".mlmodel"}},
+	{"paddle", []string{".pdparams", ".pdiparams", ".pdmodel"}},
+	{"mxnet", []string{".params"}},
+	{"caffe", []string{".caffemodel"}},
+	{"darknet", []string{".weights"}},
+	{"tensorrt", []string{".engine", ".plan", ".trt"}},
+	{"pickle", []string{".pkl", ".pickle", ".joblib"}},
+	{"xgboost", []string{".ubj"}},
+	{"catboost", []string{".cbm"}},
+	{"fasttext", []string{".ftz"}},
+}
+
+// FormatOf returns the format of a file with this base name, "" where it tells
+// none.
+func FormatOf(base string) string {
+	name, _ := formatOf(base)
+	return name
+}
+
+// TrimFormat returns a file name without the end that tells a format.
+func TrimFormat(name string) string {
+	_, suffix := formatOf(name)
+	return name[:len(name)-len(suffix)]
+}
+
+func formatOf(base string) (name, suffix string) {
+	base = LowerASCII(base)
+	for _, f := range Formats {
+		for _, s := range f.Suffixes {
+			if strings.HasSuffix(base, s) {
+				return f.Name, s
+			}
+		}
+	}
+	return "", ""
+}
+
+func weightSuffixes() []string {
+	var all []string
+	for _, f := range Formats {
+		all = append(all, f.Suffixes...)
+	}
+	return all
+}

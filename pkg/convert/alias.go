@@ -1,0 +1,43 @@
+package convert
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+// KServe mounts the folder models of an image, whatever the image; a carton's files
+// are in model. So the first tar of an image form has one entry that is no member,
+// a symlink from the one to the other: runtimes resolve the path inside the image.
+// A carton that has anything called models keeps it, and one without files in model
+// needs none.
+
+// aliasEntry is that symlink.
+var aliasEntry = layout.TarEntry{Path: carton.ModelsName, Target: carton.ModelsTarget}
+
+// hasAlias reports whether the image form of a carton with these members has the
+// symlink.
+func hasAlias(paths iter.Seq[string]) bool {
+	found := false
+	for p := range paths {
+		if p == aliasEntry.Path || strings.HasPrefix(p, aliasEntry.Path+"/") {
+			return false
+		}
+		found = found || strings.HasPrefix(p, modelFolder)
+	}
+	return found
+}
+
+// aliasIn reports whether a layer of the artifact has the symlink: the first of an
+// image form.
+func (s *Source) aliasIn(layer int) bool {
+	return layer == 0 && IsImage(s.whole) && hasAlias(func(yield func(string) bool) {
+		for _, e := range s.carton.Entries() {
+			if !yield(e.Path) {
+				return
+			}
+		}
+	})
+}
