@@ -84,8 +84,11 @@ type PullOptions struct {
 	LinkBase string
 	// ModelHash refuses every other model, in lower-case hex.
 	ModelHash string
-	// Force replaces what is there.
+	// Force replaces what is there, and copies from it what has the right hash.
 	Force bool
+	// From names cartons, image layouts and plain folders on this machine: what they
+	// have of the model is copied, hashed on the way, and not downloaded.
+	From []string
 	// Wrap makes a carton of a model artifact that holds none; nil refuses it.
 	Wrap *convert.Wrap
 }

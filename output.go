@@ -65,7 +65,7 @@ func alreadyHere(ctx context.Context, src carton.Source, name string, links *car
 	if err != nil {
 		return false, err
 	}
-	what, err := compare(ctx, name, src.Manifest().ModelHash(), links, opts)
+	what, err := compare(ctx, name, src, links, opts)
 	switch {
 	case err != nil:
 		return false, err
@@ -110,12 +110,12 @@ func (o PullOptions) extract() carton.ExtractOptions {
 
 // compare says in what the carton called name differs from what the pull would
 // make, "" for nothing.
-func compare(ctx context.Context, name, modelHash string, links *carton.Links, opts PullOptions) (string, error) {
-	if opts.Folder != "" || len(opts.Include)+len(opts.Exclude) > 0 {
-		return "a choice of members has no hash to compare", nil
-	}
+func compare(ctx context.Context, name string, want carton.Source, links *carton.Links, opts PullOptions) (string, error) {
 	if why, err := place.Foreign(name, opts.Unpack != ""); why != "" || err != nil {
 		return why, err
+	}
+	if opts.Folder != "" || len(opts.Include)+len(opts.Exclude) > 0 {
+		return carton.CompareFolder(ctx, name, want, opts.extract())
 	}
 	open := carton.OpenDir
 	if opts.Unpack == "" {
@@ -126,6 +126,7 @@ func compare(ctx context.Context, name, modelHash string, links *carton.Links, o
 		return fmt.Sprintf("is no such carton: %v", err), nil
 	}
 	defer src.Close()
+	modelHash := want.Manifest().ModelHash()
 	if got := src.Manifest().ModelHash(); got != modelHash {
 		return fmt.Sprintf("is another model: got the model hash %s, want %s", got, modelHash), nil
 	}

@@ -32,6 +32,12 @@ type PullResult struct {
 	BytesDownloaded int64 `json:"bytesDownloaded"`
 	// BytesResumed counts the bytes of an earlier pull that were used again.
 	BytesResumed int64 `json:"bytesResumed"`
+	// BytesReused counts the bytes of members that were copied from what Force
+	// replaced or From named.
+	BytesReused int64 `json:"bytesReused"`
+	// NotReused says which members of those were damaged, or could not be read, so
+	// that they were downloaded.
+	NotReused []string `json:"notReused,omitempty"`
 	// Seconds is how long the pull took.
 	Seconds float64 `json:"seconds"`
 	// AlreadyHere: the output was there, whole; nothing was written.
@@ -51,9 +57,9 @@ type PullResult struct {
 // A pull that was broken off leaves what has arrived beside the output, and the
 // same call goes on with it; the error's hints say so.
 //
-// An output that exists is not replaced without Force: where it is the same
-// model, with the same links, and nobody else can change it, it is verified and the
-// result says AlreadyHere, else the error wraps carton.ErrExist. With Force a folder
+// An output that exists is not replaced without Force: where it is what this call
+// would make, and nobody else can change it, it is verified and the result says
+// AlreadyHere, else the error wraps carton.ErrExist. With Force a folder
 // is replaced as [carton.ExtractOptions] says. An output inside of what is pulled
 // is refused.
 func Pull(ctx context.Context, ref string, opts PullOptions) (*PullResult, error) {
@@ -130,17 +136,25 @@ func pull(ctx context.Context, loc Location, opts PullOptions) (*PullResult, err
 			return result, err
 		}
 	}
+	copies, err := opts.copies(ctx, result.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer copies.Close()
 	if opts.Unpack != "" {
 		extract := opts.extract()
-		extract.Resumed = func(n int64) { result.BytesResumed = n }
+		extract.Copies, extract.Resumed = copies, func(n int64) { result.BytesResumed = n }
 		err = carton.Extract(ctx, opts.Unpack, src.Source, extract)
 	} else {
-		err = writeCarton(ctx, src, opts, links, result)
+		err = writeCarton(ctx, src, opts, links, copies, result)
 	}
 	if errors.Is(err, carton.ErrLink) {
 		err = whyNoLink(ctx, src, err)
 	}
-	result.BytesDownloaded = c.received.Load()
+	result.BytesDownloaded, result.BytesReused = c.received.Load(), copies.Used()
+	for _, err := range copies.Refused() {
+		result.NotReused = append(result.NotReused, err.Error())
+	}
 	return result, err
 }
 
@@ -174,9 +188,9 @@ func (o PullOptions) refuseSource(from Location, out string) error {
 }
 
 // writeCarton writes the file that opts ask for, with links if it is a thin one.
-func writeCarton(ctx context.Context, src *opened, opts PullOptions, links *carton.Links, result *PullResult) error {
+func writeCarton(ctx context.Context, src *opened, opts PullOptions, links *carton.Links, copies *carton.Copies, result *PullResult) error {
 	o := carton.AssembleOptions{
-		Replace: opts.Force, Thin: links, Concurrency: opts.Concurrency, Progress: opts.Progress,
+		Replace: opts.Force, Thin: links, Concurrency: opts.Concurrency, Copies: copies, Progress: opts.Progress,
 		Resumed: func(n int64) { result.BytesResumed = n },
 	}
 	if opts.Thin && opts.LinkBase == "" {

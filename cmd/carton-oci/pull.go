@@ -16,6 +16,8 @@ func pullCommand(out *printer) *cli.Command {
 		Usage:     "make a carton, or a folder, of what is in a registry",
 		ArgsUsage: "REF",
 		Description: `The output has its name only when every byte was checked against the model hash.
+Run again, it checks what is there. With --force or --from only members that are
+not on this machine already are downloaded; what is copied is hashed on the way.
 A REF without a tag is :latest. It may be any SOURCE: "pull thin.carton -o
 full.carton" fetches what a thin carton lacks.`,
 		Flags: flags([]cli.Flag{
@@ -27,7 +29,8 @@ full.carton" fetches what a thin carton lacks.`,
 			&cli.BoolFlag{Name: "thin", Usage: "leave weights in the registry; LINKS says where"},
 			&cli.StringFlag{Name: "link-base", Usage: "with --thin: links are `URL`/HASH"},
 			&cli.StringFlag{Name: "model-hash", Usage: "refuse every model but `HEX`"},
-			&cli.BoolFlag{Name: "force", Usage: "replace the file, or the folder if a pull has made all of it"},
+			&cli.BoolFlag{Name: "force", Usage: "replace the file, or the folder if a pull has made all of it; what has not changed is copied from it"},
+			&cli.StringSliceFlag{Name: "from", Usage: "copy from `SOURCE`, a carton or folder here, what it has of the model; may be repeated"},
 			&cli.StringFlag{Name: "runner", Usage: "make a carton of a plain model, for the runner `NAME`"},
 			&cli.StringFlag{Name: "framework-version", Usage: "with --runner: which versions of its framework, `REQ`"},
 			&cli.Uint64Flag{Name: "runner-compat", Usage: "with --runner: model/ is laid out as version `N` of the runner's layout"},
@@ -72,7 +75,7 @@ func pullOptions(c *cli.Context) (cartonoci.PullOptions, error) {
 		Output: c.String("output"), Unpack: c.String("unpack"), Folder: c.String("folder"),
 		Include: c.StringSlice("include"), Exclude: c.StringSlice("exclude"),
 		Thin: c.Bool("thin"), LinkBase: c.String("link-base"),
-		ModelHash: c.String("model-hash"), Force: c.Bool("force"),
+		ModelHash: c.String("model-hash"), Force: c.Bool("force"), From: c.StringSlice("from"),
 	}
 	for _, err := range []error{
 		notBoth(c, "unpack", "output", "thin"),
@@ -121,6 +124,9 @@ func (s *session) printPull(r *cartonoci.PullResult) {
 		return
 	}
 	received := fmt.Sprintf("%s in %.1f s", humanSize(r.BytesDownloaded), r.Seconds)
+	if r.BytesReused > 0 {
+		received += fmt.Sprintf(", %s reused", humanSize(r.BytesReused))
+	}
 	path := r.Path
 	if r.AlreadyHere {
 		received, path = "", "already here: "+r.Path
@@ -138,6 +144,9 @@ func (s *session) printPull(r *cartonoci.PullResult) {
 func (s *session) adviseAfterPull(r *cartonoci.PullResult, opts cartonoci.PullOptions, from cartonoci.Location) {
 	if r.Regenerated {
 		s.warnf("the artifact holds no MANIFEST: the model hash is that of one made from its content, not its author's")
+	}
+	for _, why := range r.NotReused {
+		s.warnf("not reused, so read from %s: %s", r.Reference, why)
 	}
 	if r.LinksNeedToken {
 		s.warnf("the registry wants a token for what LINKS names; loaders of cartons send none")

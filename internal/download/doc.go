@@ -17,6 +17,11 @@
 // beginning; those of one bundle one after another. No more connections are open
 // at once than Options.Concurrency, or than the [Budget] that several runs share.
 //
+// Copies. A part with Near set is copied from this machine as one verified stream,
+// with no connection, and leaves its bundle: one of which all parts are near is not
+// asked for. Where the copy can't be read, or is other content, the part is brought
+// like any other, and the reason is reported as that of a retry.
+//
 // The first range of a part is asked for alone. A place that answers it with
 // something else (httprange.ErrNoRanges) gets no second one: the part is read as
 // a stream.

@@ -72,11 +72,11 @@ func (p *Partial) TakeOver(ctx context.Context, what string, job *Job) error {
 
 var errOtherSizes = errors.New("what an earlier run left was begun with other sizes of the same content")
 
-// probe asks for the beginning of a part.
+// probe asks for the beginning of a part that is not here.
 func (j *Job) probe(ctx context.Context) error {
 	for i := range j.Parts {
 		p := &j.Parts[i]
-		if p.Size == 0 {
+		if p.Size == 0 || p.Near {
 			continue
 		}
 		var body io.ReadCloser

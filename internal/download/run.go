@@ -35,6 +35,7 @@ type run struct {
 type unit struct {
 	parts  []int
 	ranged bool
+	near   bool
 	size   int64
 }
 
@@ -59,7 +60,7 @@ func newRun(ctx context.Context, cancel context.CancelCauseFunc, job *Job, opts 
 func pieceBlocks(parts []Part, workers int) int {
 	var total int64
 	for i := range parts {
-		if parts[i].Ranged {
+		if parts[i].Ranged && !parts[i].Near {
 			total += parts[i].Size
 		}
 	}
@@ -67,19 +68,23 @@ func pieceBlocks(parts []Part, workers int) int {
 	return int(max(1, (piece+BlockSize-1)/BlockSize))
 }
 
-// units splits parts into what is begun at once, the largest last. Parts that
+// byRanges reports whether a part of no bundle is read by ranges.
+func (p *Part) byRanges() bool { return p.Ranged && p.Size > 0 }
+
+// units splits parts into what is begun at once, the largest last, and copies
+// first, so that they are made while others are on the wire. Parts that
 // a stream passes anyway and that one range would do for stay with the stream.
 func units(parts []Part, piece int64) []unit {
 	var list []unit
 	bundles := map[int]int{} // index in list
 	for i := range parts {
 		p := &parts[i]
-		ranged := p.Ranged && p.Size > 0 && (p.Bundle == 0 || p.Size > piece)
+		ranged := !p.Near && p.byRanges() && (p.Bundle == 0 || p.Size > piece)
 		at, ok := bundles[p.Bundle]
-		if ranged || p.Bundle == 0 || !ok {
+		if ranged || p.Near || p.Bundle == 0 || !ok {
 			at = len(list)
-			list = append(list, unit{ranged: ranged})
-			if !ranged && p.Bundle != 0 {
+			list = append(list, unit{ranged: ranged, near: p.Near})
+			if !ranged && !p.Near && p.Bundle != 0 {
 				bundles[p.Bundle] = at
 			}
 		}
@@ -88,7 +93,12 @@ func units(parts []Part, piece int64) []unit {
 	}
 	// Of the same size, the first that was named is begun first.
 	slices.Reverse(list)
-	slices.SortStableFunc(list, func(a, b unit) int { return cmp.Compare(a.size, b.size) })
+	slices.SortStableFunc(list, func(a, b unit) int {
+		if a.near != b.near {
+			return map[bool]int{true: -1, false: 1}[a.near]
+		}
+		return cmp.Compare(a.size, b.size)
+	})
 	return list
 }
 
@@ -180,14 +190,21 @@ func (r *run) wake() {
 // begin begins a unit: streams are read to their end, a part that is read by
 // ranges is opened for everybody.
 func (r *run) begin(u unit, buf []byte) error {
-	if !u.ranged {
+	switch {
+	case u.near:
+		return r.near(u.parts[0], buf)
+	case !u.ranged:
 		return r.streams(u, buf)
 	}
-	i := u.parts[0]
-	p, err := r.open(i, true)
+	p, err := r.open(u.parts[0], true)
 	if err != nil {
 		return err
 	}
+	return r.beginRanges(p)
+}
+
+// beginRanges opens a part for everybody.
+func (r *run) beginRanges(p *part) error {
 	if err := r.check(p); err != nil {
 		p.cancel()
 		p.file.Close()

@@ -1,6 +1,7 @@
 package download
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -41,18 +42,30 @@ func (r *run) streams(u unit, buf []byte) error {
 
 // streamOrKeep reads a part unless an earlier run has brought it.
 func (r *run) streamOrKeep(p *part, buf []byte) error {
-	there, err := r.recheck(p, buf)
+	there, err := r.recheckOrForget(p, buf)
 	if there || err != nil {
 		return err
 	}
+	return r.stream(p, buf)
+}
+
+// recheckOrForget reports whether an earlier run has brought a part, and forgets what
+// there is of it where that is not all.
+func (r *run) recheckOrForget(p *part, buf []byte) (bool, error) {
+	there, err := r.recheck(p, buf)
+	if there || err != nil {
+		return there, err
+	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	for i := range p.blocks {
 		if p.blocks[i].arrived() {
 			r.res.There -= p.blockSize(i)
+			p.lose(i)
 		}
 	}
-	r.mu.Unlock()
-	return r.stream(p, buf)
+	p.restart()
+	return false, nil
 }
 
 // streamFallen reads a part that ranges don't do for.
@@ -81,7 +94,7 @@ func (r *run) failed(p *part, size int64, err error) error {
 func (r *run) stream(p *part, buf []byte) error {
 	p.meter.restart()
 	for attempt := 1; ; attempt++ {
-		size, crc, err := r.attempt(p, buf)
+		size, crc, err := r.attempt(p, r.job.Whole, buf)
 		if err == nil {
 			r.mu.Lock()
 			r.res.There += max(0, p.Size)
@@ -133,9 +146,12 @@ type openError struct{ error }
 
 func (e openError) Unwrap() error { return e.error }
 
+// opener opens all of a part, as Job.Whole does.
+type opener func(ctx context.Context, i int) (io.ReadCloser, error)
+
 // attempt reads a part once. It never writes beyond the part's size.
-func (r *run) attempt(p *part, buf []byte) (size int64, crc uint32, err error) {
-	body, err := r.job.Whole(r.ctx, p.i)
+func (r *run) attempt(p *part, open opener, buf []byte) (size int64, crc uint32, err error) {
+	body, err := open(r.ctx, p.i)
 	if err != nil {
 		return 0, 0, openError{r.named(p, err)}
 	}

@@ -301,3 +301,18 @@ func (o *output) renameFolder() error {
 	}
 	return Explain("create", o.name, o.parent.Rename(o.partial(), o.base))
 }
+
+// Stranger returns the first thing in a folder that known does not know, "" where
+// there is none.
+func Stranger(dir string, known func(path string, folder bool) bool) (string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	names, err := strangers(root, known)
+	if err != nil || len(names) == 0 {
+		return "", err
+	}
+	return names[0], nil
+}

@@ -21,6 +21,8 @@ type AssembleOptions struct {
 	// symlinks, and members outside of model/ unless the source has them linked,
 	// because loaders don't check the hash of linked metadata.
 	Thin *Links
+	// Copies, which may be nil, are what is here already of the members.
+	Copies *Copies
 	// Progress is told about every member that is read.
 	Progress progress.Func
 	// Resumed, which may be nil, is told at the end how many bytes of the output an
@@ -53,7 +55,7 @@ func Assemble(ctx context.Context, name string, src Source, opts AssembleOptions
 	if err != nil {
 		return err
 	}
-	a := &assembly{out: out, partial: download.NewPartial(out), transfer: transfer{src, opts.Concurrency, opts.Progress}}
+	a := &assembly{out: out, partial: download.NewPartial(out), transfer: transfer{src, opts.Concurrency, opts.Progress, opts.Copies}}
 	if err := a.partial.End(a.fill(ctx, opts.Thin)); err != nil {
 		return err
 	}

@@ -39,6 +39,8 @@ type ExtractOptions struct {
 	Folder string
 	// Concurrency is how many members, or ranges of them, are read at once; 0 is 8.
 	Concurrency int
+	// Copies, which may be nil, are what is here already of the members.
+	Copies *Copies
 	// Progress is told about every member that is read.
 	Progress progress.Func
 	// Resumed, which may be nil, is told at the end how many bytes of the output an
@@ -73,7 +75,7 @@ func Extract(ctx context.Context, dir string, src Source, opts ExtractOptions) e
 		return err
 	}
 	x := &extraction{
-		transfer: transfer{src, opts.Concurrency, opts.Progress},
+		transfer: transfer{src, opts.Concurrency, opts.Progress, opts.Copies},
 		out:      out,
 		partial:  download.NewPartial(out),
 		root:     folderPrefix(opts.Folder),

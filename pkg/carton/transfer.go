@@ -15,6 +15,7 @@ type transfer struct {
 	src         Source
 	concurrency int // 0: the default
 	progress    progress.Func
+	copies      *Copies // nil: none
 }
 
 // target is where members go.
@@ -34,6 +35,7 @@ func (t *transfer) job(members []Member, to target) download.Job {
 		parts[i] = download.Part{
 			Name: m.Path, Size: m.Size, SHA256: m.Hash, Offset: to.offset(m),
 			Ranged: m.Ranged && m.Size >= 0, Elsewhere: m.Place == PlaceLinked, Bundle: m.Bundle,
+			Near: t.copies.has(m),
 		}
 	}
 	return download.Job{
@@ -44,6 +46,7 @@ func (t *transfer) job(members []Member, to target) download.Job {
 		Whole: func(ctx context.Context, i int) (io.ReadCloser, error) {
 			return t.src.Open(ctx, members[i].Path)
 		},
+		Near: func(ctx context.Context, i int) (io.ReadCloser, error) { return t.copies.open(ctx, members[i]) },
 		Check: func(ctx context.Context, i int) error {
 			return named(members[i].Path, t.src.CheckFraming(ctx, members[i].Path))
 		},
