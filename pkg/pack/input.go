@@ -112,7 +112,7 @@ func (p *packer) whatFolder(w *walk) error {
 		return err
 	}
 	switch hasInfo := isFile(files, carton.InfoName); {
-	case hasInfo && isFile(files, carton.ManifestName):
+	case isCartonIn(files):
 		if !p.opts.Update {
 			err := hint.With(fmt.Errorf("%w: it has a %s", ErrCarton, carton.ManifestName), "--update makes it a new MANIFEST, if its files were changed")
 			return hint.With(err, "push it as it is: carton-oci push")
@@ -231,10 +231,13 @@ func (p *packer) collectFile(name string, info fs.FileInfo, alone bool) error {
 }
 
 // IsCartonFolder reports whether a folder is a carton: it has MANIFEST and
-// carton.toml. Any other file may be called MANIFEST.
-func IsCartonFolder(dir string) bool {
-	files := os.DirFS(dir)
-	return isFile(files, carton.ManifestName) && isFile(files, carton.InfoName)
+// carton.toml, of whatever kind they are. Any other file may be called MANIFEST.
+func IsCartonFolder(dir string) bool { return isCartonIn(os.DirFS(dir)) }
+
+func isCartonIn(files fs.FS) bool {
+	_, err := fs.Lstat(files, carton.ManifestName)
+	_, infoErr := fs.Lstat(files, carton.InfoName)
+	return err == nil && infoErr == nil
 }
 
 // IsLoose reports whether what lies at a path is no carton, and not a broken one

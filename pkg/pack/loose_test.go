@@ -73,6 +73,7 @@ func TestIsLoose(t *testing.T) {
 		{file(t, "cut.pt2", zipped[:100]), true},
 		{file(t, "w.safetensors", nil), true},
 		{tree(t, map[string]string{"MANIFEST": "of somebody's own"}), true},
+		{tree(t, map[string]string{"MANIFEST": "-> /dev/null", carton.InfoName: "", "model/a": "x"}), false},
 		{tree(t, map[string]string{"MANIFEST": "broken", carton.InfoName: ""}), false},
 	} {
 		if got := pack.IsLoose(c.name); got != c.want {
