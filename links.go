@@ -27,7 +27,8 @@ func (c *client) links(hand *site) (carton.Fetcher, error) {
 		return nil, err
 	}
 	anywhere := carton.NewLinkFetcher(carton.LinkOptions{
-		Stall:      c.opts.Registry.Policy.Stall,
+		Attempts: c.opts.Registry.Policy.Attempts, Stall: c.opts.Registry.Policy.Stall,
+		Retrying:   c.opts.Registry.Policy.Retrying,
 		AllowHosts: c.opts.AllowLinkHosts, RootCAs: reg.RootCAs(),
 		Wrap: c.opts.Registry.Wrap, UserAgent: c.opts.Registry.UserAgent,
 	})

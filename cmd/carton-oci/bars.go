@@ -2,129 +2,128 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"math"
+	"path"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/mattn/go-runewidth"
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 )
 
 const (
-	// barsShown is how many transfers have a bar of their own: as many as there are
+	// barsShown is how many transfers have a line of their own: as many as there are
 	// connections where nobody says otherwise.
 	barsShown = defaultConcurrency
 
-	barWidth = 24 // columns, at most
-	barLeast = 12 // columns that figures leave to a bar
-	nameMost = 40 // columns for a member's path, and at most a quarter of the line
+	barMost  = 24 // columns of a bar, its brackets included
+	barLeast = 8
+	nameMost = 60 // columns for a member's path, and at most half of the line
+	nameTrim = 14 // what is left of a path at least, where figures want the room
 )
 
-// bars draw transfers on a terminal: one bar for each that is under way, and
-// below them one for all. They leave nothing behind.
+// bars draw transfers on a terminal: a line for each that is under way, and
+// below them one for all.
 type bars struct {
-	verb  string
-	count *tally
-	pace  pace
-	out   *mpb.Progress
-	total *bar // nil until a total is known
-	own   map[string]*bar
+	screen *screen
+	verb   string
+	count  *tally
+	pace   pace
+
+	retries *retries
 }
 
-// bar is one line. What stands behind it is said from most to least important,
-// and as much of it is shown as there is room for.
-type bar struct {
-	*mpb.Bar
-	behind atomic.Pointer[[]string]
-}
-
-func newBars(w io.Writer, verb string, count *tally) *bars {
-	out := mpb.New(mpb.WithOutput(w), mpb.WithAutoRefresh())
-	return &bars{verb: verb, count: count, out: out, own: map[string]*bar{}}
-}
-
-// draw brings the bars up to date.
+// draw brings the lines up to date. The last time it takes them away.
 func (b *bars) draw(last bool) {
 	s := b.count.sum()
 	rate := b.pace.rate(time.Now(), s.moved)
-	moving := b.count.underWay(barsShown)
-	if last {
-		moving = nil
-	}
-	b.drawOwn(moving)
-	switch {
-	case last:
-		if b.total != nil {
-			b.total.Abort(true)
-		}
-		b.out.Wait()
+	columns, lines := terminalSize(b.screen)
+	if last || columns == 0 {
+		b.screen.draw(nil)
 		return
-	case s.total <= 0:
-		return
-	case b.total == nil:
-		b.total = b.add(b.verb, mpb.BarPriority(math.MaxInt)) // the last
 	}
-	b.total.set(s.done, s.total, figures(s.done, s.total), fmt.Sprintf("%d %%", s.percent()), s.speed(rate), s.besides())
+	drawn := barLines(b.verb, s, rate, b.count.underWay(min(barsShown, lines-4)), columns-1)
+	if text := b.retries.waiting(time.Now()); text != "" {
+		drawn = append(drawn, shorten(remark(text), columns-1))
+	}
+	b.screen.draw(drawn)
 }
 
-// drawOwn gives every transfer that moves a bar, and takes it from all others.
-func (b *bars) drawOwn(moving []transfer) {
-	seen := map[string]bool{}
+// barLine is one line: what moves, how far it is, what there is to say of it
+// from most to least important, and what else.
+type barLine struct {
+	name        string
+	done, total int64
+	figures     []string
+	more        []string
+}
+
+// barLines returns what is drawn, in at most so many columns. Where there is
+// little room, what is least important goes first: what else there is to say, then
+// the bar itself, then sizes; how much is through, and the time that is left, go
+// last. Of a path the middle is cut out.
+func barLines(verb string, s sums, rate float64, moving []transfer, columns int) []string {
+	var list []barLine
 	for _, t := range moving {
-		seen[t.name] = true
-		if b.own[t.name] == nil {
-			b.own[t.name] = b.add(t.name)
-		}
-		note := ""
-		if t.resumed {
-			note = "resumed"
-		}
-		b.own[t.name].set(t.done, t.total, figures(t.done, t.total), note)
+		list = append(list, barLine{carton.QuotePath(t.name), t.done, t.total, []string{percentText(t.done, t.total), figures(t.done, t.total)}, []string{t.note()}})
 	}
-	for name, own := range b.own {
-		if !seen[name] {
-			own.Abort(true)
-			delete(b.own, name)
-		}
+	if s.total > 0 {
+		list = append(list, barLine{
+			verb, s.done, s.total,
+			[]string{percentText(s.done, s.total), s.left(rate), figures(s.done, s.total)},
+			[]string{speed(rate), s.besides()},
+		})
 	}
+	name, names := 0, make([]string, len(list))
+	for i, l := range list {
+		name, names[i] = max(name, runewidth.StringWidth(l.name)), l.name
+	}
+	name = min(name, nameMost, max(columns/3, nameTrim))
+	names = shortenAll(names, name)
+	room, bar := columns-name, barMost
+	behind := make([]string, len(list))
+	for i, l := range list {
+		behind[i] = fit(l.figures, room)
+		behind[i] += fit(l.more, room-len(behind[i])-2-barLeast)
+		bar = min(bar, room-len(behind[i])-2)
+	}
+	out := make([]string, len(list))
+	for i, l := range list {
+		out[i] = runewidth.FillRight(names[i], name) + l.bar(bar) + behind[i]
+	}
+	return out
 }
 
-// add makes a bar.
-func (b *bars) add(name string, more ...mpb.BarOption) *bar {
-	line := &bar{}
-	line.behind.Store(&[]string{})
-	title := func(s decor.Statistics) string { return shorten(name, min(nameMost, s.AvailableWidth/4)) }
-	line.Bar = b.out.AddBar(0, append(more,
-		mpb.BarWidth(barWidth), mpb.BarRemoveOnComplete(),
-		mpb.PrependDecorators(decor.Any(title, decor.WCSyncWidthR)),
-		mpb.AppendDecorators(decor.Any(line.text, decor.WCSyncWidthR)),
-	)...)
-	return line
-}
-
-// set says how far it is. A bar that is full would end itself.
-func (l *bar) set(done, total int64, behind ...string) {
-	l.SetTotal(max(total, done+1), false)
-	l.SetCurrent(done)
-	l.behind.Store(&behind)
-}
-
-func (l *bar) text(s decor.Statistics) string {
-	var text strings.Builder
-	for _, part := range *l.behind.Load() {
+// fit joins as many of the parts as there is room for.
+func fit(parts []string, room int) string {
+	var b strings.Builder
+	for _, part := range parts {
 		if part == "" {
 			continue
 		}
-		if text.Len()+2+len(part) > s.AvailableWidth-barLeast {
+		if b.Len()+2+len(part) > room {
 			break
 		}
-		text.WriteString("  " + part)
+		b.WriteString("  " + part)
 	}
-	return text.String()
+	return b.String()
+}
+
+// bar draws a bar of so many columns, "" where they are too few.
+func (l barLine) bar(columns int) string {
+	if columns < barLeast || l.total <= 0 {
+		return ""
+	}
+	inside := columns - 2
+	full := int(float64(inside) * min(1, float64(l.done)/float64(l.total)))
+	return "  [" + strings.Repeat("=", full) + strings.Repeat("-", inside-full) + "]"
+}
+
+// percentText writes how much of a whole is through, "" where that is not known.
+func percentText(done, total int64) string {
+	if total <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%3d %%", (sums{done: done, total: total}).percent())
 }
 
 // figures writes how far something of a size is; -1 is a size that is not known.
@@ -135,11 +134,49 @@ func figures(done, total int64) string {
 	return humanSize(done) + " of " + humanSize(total)
 }
 
-// shorten cuts the beginning of a path: its end says more.
-func shorten(name string, width int) string {
-	name = carton.QuotePath(name)
-	if runewidth.StringWidth(name) <= width {
-		return name
+// shortenAll shortens names so that they can still be told apart, if that is
+// possible: shards differ in a few digits, which may be anywhere.
+func shortenAll(names []string, width int) []string {
+	cut := func(from, parts int) ([]string, bool) {
+		out, seen := make([]string, len(names)), map[string]bool{}
+		for i, name := range names {
+			if from > 0 && runewidth.StringWidth(name) > width {
+				name = path.Base(name)
+			}
+			out[i] = shortenAt(name, width, (width-1)*parts/6)
+			seen[out[i]] = true
+		}
+		return out, len(seen) == len(names)
 	}
-	return runewidth.TruncateLeft(name, runewidth.StringWidth(name)-width+1, "…")
+	for from := range 2 {
+		for parts := 2; parts <= 6; parts++ {
+			if out, differ := cut(from, parts); differ {
+				return out
+			}
+		}
+	}
+	out, _ := cut(0, 2)
+	return out
+}
+
+// shorten cuts the middle out of text that is wider than so many columns: a third
+// of what stays is before the cut.
+func shorten(text string, width int) string { return shortenAt(text, width, (width-1)/3) }
+
+func shortenAt(text string, width, head int) string {
+	if runewidth.StringWidth(text) <= width {
+		return text
+	}
+	if width < 1 {
+		return ""
+	}
+	before := runewidth.Truncate(text, head, "")
+	room := width - 1 - runewidth.StringWidth(before)
+	rest := []rune(text)
+	at := len(rest)
+	for at > 0 && room >= runewidth.RuneWidth(rest[at-1]) {
+		at--
+		room -= runewidth.RuneWidth(rest[at])
+	}
+	return before + "…" + string(rest[at:])
 }

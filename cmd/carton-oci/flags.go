@@ -36,6 +36,7 @@ func registryFlags() []cli.Flag {
 		&cli.StringFlag{Name: "ca-file", Usage: "trust the authorities in `FILE` (PEM)"},
 		&cli.StringFlag{Name: "cert-file", Usage: "present the client certificate in `FILE` (PEM)"},
 		&cli.StringFlag{Name: "key-file", Usage: "the client certificate's key is in `FILE` (PEM)"},
+		&cli.IntFlag{Name: "retries", Usage: "try again at most `N` times in a row what fails without a byte", Value: defaultRetries},
 		&cli.DurationFlag{Name: "stall-timeout", Usage: "give a request up that moves nothing for `DURATION`", Value: 30 * time.Second},
 	)
 }
@@ -51,6 +52,8 @@ func inCategory(category string, flags ...cli.Flag) []cli.Flag {
 		case *cli.BoolFlag:
 			f.Category = category
 		case *cli.DurationFlag:
+			f.Category = category
+		case *cli.IntFlag:
 			f.Category = category
 		case *cli.Uint64Flag:
 			f.Category = category
@@ -81,6 +84,9 @@ func uploadFlags() []cli.Flag {
 		Usage: "send blobs in chunks of `SIZE`, for registries that refuse large requests",
 	}}
 }
+
+// defaultRetries make as many attempts as the library makes by default.
+const defaultRetries = 7
 
 // defaultConcurrency is how many blobs or members travel at once.
 const defaultConcurrency = 8

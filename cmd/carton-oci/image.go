@@ -53,7 +53,7 @@ func runImage(c *cli.Context, s *session) error {
 	})
 	s.stopProgress()
 	if err != nil {
-		return err
+		return adviseToGoOn(err)
 	}
 	s.printImage(result)
 	return nil

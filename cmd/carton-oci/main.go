@@ -50,7 +50,7 @@ func run(args []string) int {
 		secret.AddTyped(word)
 		secret.AddTyped(value)
 	}
-	out := &printer{out: os.Stdout, err: os.Stderr}
+	out := &printer{out: os.Stdout, err: &screen{out: os.Stderr}}
 	app := newApp(out)
 	words, err := normalize(app, args)
 	if err == nil {

@@ -11,24 +11,28 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/secret"
+	"github.com/mattn/go-runewidth"
 )
 
-// All printing happens in this file, in progress.go and in trace.go, by these
+// All printing happens in this file, in progress.go with what it draws on
+// (bars.go, screen.go), and in trace.go, by these
 // rules:
 //
 //   - Results go to standard output, everything else to standard error.
 //   - With --format json a command prints one object on standard output, and on
-//     standard error only warnings and errors. Names in the object never change
-//     their meaning.
+//     standard error progress, warnings and errors. Names in the object never
+//     change their meaning.
 //   - -q leaves of the result what a script would want, and of the rest only
 //     errors and warnings.
 //   - An error is one line, "carton-oci: verb object: what: got X, want Y",
 //     followed by "hint:" lines that say what can be done.
-//   - No colours, no cursor movement except by the progress bar on a terminal.
+//   - No colours, no cursor movement except by the progress bars on a terminal.
+//   - Tables are as wide as the terminal at most, where there is one: the middle
+//     of what is too wide is cut out. Elsewhere they are as wide as they are, but
+//     no cell makes a column wider than cellMost.
 //   - What came from outside (names, a registry's words) is shown with
 //     unprintable characters escaped, so that it can't forge a line: \uXXXX in JSON.
 //   - A password or token that was sent anywhere is not shown, whoever repeats it
@@ -47,7 +51,7 @@ type printer struct {
 
 // linef prints one line of the result.
 func (p *printer) linef(format string, args ...any) {
-	p.write(oneLine(secret.StrikeResult(fmt.Sprintf(format, args...))) + "\n")
+	p.write(escape(secret.StrikeResult(fmt.Sprintf(format, args...))) + "\n")
 }
 
 // object prints the result as JSON: a struct's fields one by one, and of its
@@ -118,6 +122,10 @@ func escapeJSON(text string) string {
 	return b.String()
 }
 
+// cellMost is the widest cell, in columns, that makes its column wider: one name
+// of thousands of characters shall not pad every row.
+const cellMost = 100
+
 // table prints rows of equally many cells, aligned. The first row is the head.
 // Columns are aligned left, but for those headed SIZE, MEMBERS and PARAMETERS,
 // which hold numbers.
@@ -125,17 +133,28 @@ func (p *printer) table(rows [][]string) {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
-			row[i] = oneLine(secret.StrikeResult(cell))
+			row[i] = escape(secret.StrikeResult(cell))
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+			widths[i] = max(widths[i], runewidth.StringWidth(row[i]))
 		}
+	}
+	if columns, _ := terminalSize(p.out); columns > 0 {
+		narrow(widths, columns)
+		for _, row := range rows {
+			for i := range row {
+				row[i] = shorten(row[i], widths[i])
+			}
+		}
+	}
+	for i := range widths {
+		widths[i] = min(widths[i], cellMost)
 	}
 	var line strings.Builder
 	for _, row := range rows {
 		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			pad := strings.Repeat(" ", max(0, widths[i]-runewidth.StringWidth(cell)))
 			if i > 0 {
 				line.WriteString("  ")
 			}
@@ -149,20 +168,60 @@ func (p *printer) table(rows [][]string) {
 	}
 }
 
+// columnLeast is how narrow a column of a table becomes at most.
+const columnLeast = 8
+
+// narrow makes columns with two spaces between them fit a terminal, the widest
+// first.
+func narrow(widths []int, columns int) {
+	over := 2*(len(widths)-1) - columns
+	for _, w := range widths {
+		over += w
+	}
+	for ; over > 0; over-- {
+		widest := 0
+		for i := range widths {
+			if widths[i] > widths[widest] {
+				widest = i
+			}
+		}
+		if widths[widest] <= columnLeast {
+			return
+		}
+		widths[widest]--
+	}
+}
+
 // isNumeric reports whether the column with that head holds numbers.
 func isNumeric(head string) bool {
 	return head == "SIZE" || head == "MEMBERS" || head == "PARAMETERS"
 }
 
-// fields prints names and values, aligned; an empty value is left out.
+// fields prints names and values, aligned; an empty value is left out. A value is
+// never cut: on a terminal, one that fits on a line of its own, and on none with
+// its name, has that.
 func (p *printer) fields(pairs ...[2]string) {
-	var rows [][]string
+	width := 0
 	for _, pair := range pairs {
 		if pair[1] != "" {
-			rows = append(rows, pair[:])
+			width = max(width, len(pair[0]))
 		}
 	}
-	p.table(rows)
+	columns, _ := terminalSize(p.out)
+	for _, pair := range pairs {
+		if pair[1] == "" {
+			continue
+		}
+		name, value := pair[0], escape(secret.StrikeResult(pair[1]))
+		if n := runewidth.StringWidth(value); width+2+n > columns && 2+n <= columns {
+			if name != "" {
+				p.write(name + "\n")
+			}
+			p.write("  " + value + "\n")
+			continue
+		}
+		p.write(fmt.Sprintf("%-*s  %s\n", width, name, value))
+	}
 }
 
 func (p *printer) write(text string) {
@@ -176,6 +235,11 @@ func (p *printer) notef(format string, args ...any) {
 	if !p.quiet && !p.json {
 		fmt.Fprintln(p.err, remark(fmt.Sprintf(format, args...)))
 	}
+}
+
+// remarkf tells what goes on, as progress does.
+func (p *printer) remarkf(format string, args ...any) {
+	fmt.Fprintln(p.err, remark(fmt.Sprintf(format, args...)))
 }
 
 // warnf tells what may be wrong although the command goes on.
@@ -217,13 +281,18 @@ func count(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// oneLine makes text fit for one line of a terminal: joined errors become
+// oneLine makes what we say fit for one line of a terminal: joined errors become
 // clauses, anything unprintable its escape.
 func oneLine(text string) string {
+	return escape(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "; "))
+}
+
+// escape makes a value fit for one line of a terminal: what it does not show is
+// written as its escape, line ends too.
+func escape(text string) string {
 	if isPlain(text) {
 		return text
 	}
-	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "; ")
 	var b strings.Builder
 	for i, r := range text {
 		if r == unicode.ReplacementChar && !strings.HasPrefix(text[i:], "\uFFFD") {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -64,6 +65,35 @@ func TestTable(t *testing.T) {
 	want := "PATH         SIZE\na\\tb          1 B\nlonger/name\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A name of thousands of characters has a row of its own width, and does not pad
+// the others; a name with a line end in it is one line.
+func TestLongAndBrokenNamesInATable(t *testing.T) {
+	var out bytes.Buffer
+	p := &printer{out: &out}
+	p.table([][]string{{"NAME", "TYPE"}, {"a\nb", "F32"}, {strings.Repeat("x", 5000), "F32"}})
+	p.linef("%s", "a\nb")
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 4 || len(lines[1]) != cellMost+5 || !strings.HasPrefix(lines[1], `a\nb `) || lines[3] != `a\nb` {
+		t.Errorf("got %q", lines)
+	}
+}
+
+func TestNarrow(t *testing.T) {
+	for _, c := range []struct {
+		columns      int
+		widths, want []int
+	}{
+		{80, []int{10, 10}, []int{10, 10}},
+		{40, []int{100, 10, 9}, []int{17, 10, 9}},
+		{40, []int{100, 60}, []int{19, 19}},
+		{10, []int{100, 60}, []int{8, 8}},
+	} {
+		if narrow(c.widths, c.columns); !slices.Equal(c.widths, c.want) {
+			t.Errorf("%d columns: got %v, want %v", c.columns, c.widths, c.want)
+		}
 	}
 }
 

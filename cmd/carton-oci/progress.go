@@ -13,26 +13,30 @@ import (
 // How often the state of a transfer is shown.
 const (
 	barEvery  = 100 * time.Millisecond // on a terminal
-	lineEvery = 5 * time.Second        // elsewhere
+	lineEvery = 10 * time.Second       // elsewhere
 )
 
 // display shows how far the transfers of one command are: on a terminal a bar
-// for each that is under way and one for all of them, a line every few seconds
-// elsewhere. What receives events only counts; a ticker draws, so that ten
+// for each that is under way and one for all of them; elsewhere, such as in a log
+// file, a line now and then. What receives events only counts; a ticker draws, so that ten
 // thousand members cost nothing.
 type display struct {
 	count tally
 	done  chan struct{}
 	ended sync.WaitGroup
+	drawn bool // bars, on a terminal
 }
 
 // startDisplay shows what its report method is told until stop. verb is what
 // the command does to bytes ("push").
-func startDisplay(w io.Writer, terminal bool, verb string) *display {
+func startDisplay(w io.Writer, verb string, r *retries) *display {
 	d := &display{done: make(chan struct{})}
 	draw, every := d.lines(w, verb), lineEvery
-	if terminal {
-		draw, every = newBars(w, verb, &d.count).draw, barEvery
+	if s, ok := w.(*screen); ok {
+		if columns, _ := terminalSize(s); columns > 0 {
+			draw, every = (&bars{screen: s, verb: verb, count: &d.count, retries: r}).draw, barEvery
+			d.drawn = true
+		}
 	}
 	draw(false) // the rate counts from here
 	d.ended.Go(func() {
@@ -75,7 +79,7 @@ func (d *display) lines(w io.Writer, verb string) func(last bool) {
 			return
 		}
 		parts := []string{fmt.Sprintf("%s of %s", humanSize(s.done), humanSize(s.total)), fmt.Sprintf("%d %%", s.percent())}
-		for _, more := range []string{s.speed(rate), s.besides()} {
+		for _, more := range []string{speed(rate), s.left(rate), s.besides()} {
 			if more != "" {
 				parts = append(parts, more)
 			}

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +13,10 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/pkg/progress"
+	"github.com/carton-oci/carton-oci/pkg/registry"
+	"github.com/google/go-cmp/cmp"
 	"github.com/mattn/go-runewidth"
+	"github.com/urfave/cli/v2"
 )
 
 func TestTally(t *testing.T) {
@@ -95,18 +100,16 @@ func TestPaceForgets(t *testing.T) {
 	}
 }
 
-func TestSpeed(t *testing.T) {
+func TestSpeedAndWhatIsLeft(t *testing.T) {
 	s := sums{done: 500_000_000, total: 2_000_000_000}
-	for want, rate := range map[string]float64{
-		"":                         0,
-		"120 MB/s, 12s left":       120e6,
-		"1.0 kB/s, 416h40m0s left": 1000,
+	for rate, want := range map[float64][2]string{
+		0: {"", ""}, 120e6: {"120 MB/s", "12s left"}, 1000: {"1.0 kB/s", "416h40m0s left"},
 	} {
-		if got := s.speed(rate); got != want {
+		if got := [2]string{speed(rate), s.left(rate)}; got != want {
 			t.Errorf("at %v: got %q, want %q", rate, got, want)
 		}
 	}
-	if got := (sums{done: 2, total: 2}).speed(1000); got != "1.0 kB/s" {
+	if got := (sums{done: 2, total: 2}).left(1000); got != "" {
 		t.Errorf("at the end: got %q", got)
 	}
 }
@@ -134,8 +137,10 @@ func TestShorten(t *testing.T) {
 		want  string
 	}{
 		{"model/a.bin", 11, "model/a.bin"},
-		{"model/a.bin", 10, "…del/a.bin"},
-		{"model/模型.bin", 10, "…/模型.bin"},
+		{"model/a.bin", 10, "mod…/a.bin"},
+		{"model/模型.bin", 10, "mod…型.bin"},
+		{"model/a.bin", 1, "…"},
+		{"model/a.bin", 0, ""},
 	} {
 		got := shorten(c.name, c.width)
 		if got != c.want || runewidth.StringWidth(got) > c.width {
@@ -144,10 +149,110 @@ func TestShorten(t *testing.T) {
 	}
 }
 
+// Where there is little room, percent and time left go last, no line is wider than
+// the terminal, and shards can be told apart.
+func TestBarLines(t *testing.T) {
+	var moving []transfer
+	for i := range 4 {
+		moving = append(moving, transfer{name: fmt.Sprintf("model/text_encoder/model-%05d-of-00004.safetensors", i+1), done: int64(i) * 1e9, total: 4_900_000_000, resumed: i == 2})
+	}
+	s := sums{done: 6_000_000_000, total: 19_600_000_000, exist: 5}
+	for columns, want := range map[int]string{
+		24:  "push              30 %",
+		40:  "push             30 %  4m51s left",
+		80:  "push                        [==---]  30 %  4m51s left  6.0 GB of 20 GB  47 MB/s",
+		200: "push                                                [======----------------]   30 %  4m51s left  6.0 GB of 20 GB  47 MB/s  5 exist",
+	} {
+		lines := barLines("push", s, 46.7e6, moving, columns)
+		seen := map[string]bool{}
+		for _, line := range lines {
+			if n := runewidth.StringWidth(line); n > columns {
+				t.Errorf("%d columns: got %d: %q", columns, n, line)
+			}
+			name, _, _ := strings.Cut(line, "  ")
+			seen[name] = true
+		}
+		last := lines[len(lines)-1]
+		if len(seen) != 5 || !strings.Contains(last, "30 %") || columns >= 40 && !strings.Contains(last, "4m51s left") {
+			t.Errorf("%d columns: got\n%s\nwant names that differ, and percent and time left such as\n%s", columns, strings.Join(lines, "\n"), want)
+		}
+		if columns < 80 == strings.Contains(last, "[") {
+			t.Errorf("%d columns: want a bar where there is room, got %q", columns, last)
+		}
+	}
+}
+
+// A ^C that the terminal shows, and a warning in between, leave whole lines.
+func TestScreenLeavesWholeLines(t *testing.T) {
+	var b bytes.Buffer
+	s := &screen{out: &b}
+	s.draw(nil)
+	if b.Len() != 0 {
+		t.Errorf("nothing was drawn: got %q", b.String())
+	}
+	s.draw([]string{"one", "two"})
+	fmt.Fprintln(s, "warning: odd")
+	s.draw([]string{"one"})
+	b.WriteString("^C") // by the terminal
+	s.draw(nil)
+	fmt.Fprintln(s, "interrupted")
+	want := "\rone\x1b[K\r\ntwo\x1b[K\r\n\x1b[J" + "\r\x1b[2A\x1b[J" + "warning: odd\n" +
+		"\rone\x1b[K\r\n\x1b[J" + "^C" + "\r\x1b[1A\x1b[J" + "interrupted\n"
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// --format is about the result; progress is beside it.
+func TestProgressIsShownBesideJSON(t *testing.T) {
+	for args, want := range map[string]bool{"": true, "--format=json": true, "-q": false, "--no-progress": false} {
+		out := &printer{out: io.Discard, err: io.Discard}
+		app, got := newApp(out), false
+		app.Command("push").Action = command(out, func(_ *cli.Context, s *session) error {
+			got = s.showing && s.opts.Registry.Policy.Retrying != nil
+			return nil
+		})
+		words, err := normalize(app, strings.Fields("push "+args))
+		if err == nil {
+			err = app.Run(append([]string{"carton-oci"}, words...))
+		}
+		if err != nil || got != want {
+			t.Errorf("%q: got %v, %v, want %v", args, got, err, want)
+		}
+	}
+}
+
+func TestRetriesAreTold(t *testing.T) {
+	var r retries
+	start := time.Unix(1_000_000, 0)
+	after := start.Add
+	r.add(registry.Retry{Number: 1, Of: 7, Wait: 400 * time.Millisecond, Err: errors.New("503")}, start)
+	if got := r.news(start); got != "" {
+		t.Errorf("a short wait: got the line %q", got)
+	}
+	if got, want := r.waiting(start), "retry 1 of 7 in 1s: 503"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := r.waiting(after(time.Second)); got != "" {
+		t.Errorf("when the wait is over: got %q", got)
+	}
+	r.add(registry.Retry{Number: 3, Of: 7, Wait: 4 * time.Second, Err: errors.New("503")}, after(2*time.Second))
+	r.add(registry.Retry{Number: 1, Of: 7, Wait: 2 * time.Second, Err: errors.New("EOF")}, after(2*time.Second))
+	if got, want := r.news(after(2*time.Second)), "retry 3 of 7 in 4s: 503"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := r.news(after(2 * time.Second)); got != "" {
+		t.Errorf("told twice: %q", got)
+	}
+	if got, want := r.waiting(after(5*time.Second)), "retry 3 of 7 in 1s: 503"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // What is drawn leaves nothing behind, however often the end is said.
 func TestBarEnds(t *testing.T) {
 	var b bytes.Buffer
-	d := startDisplay(&b, true, "pull")
+	d := startDisplay(&screen{out: &b}, "pull", &retries{})
 	var senders sync.WaitGroup
 	for i := range 8 {
 		senders.Go(func() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/carton-oci/carton-oci"
 	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/registry"
 	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
 )
@@ -20,10 +22,15 @@ func pushCommand(out *printer) *cli.Command {
 		Description: `What the registry has already is neither sent nor read. An artifact is copied as
 it is, so that REF has the digest of SOURCE, unless a flag asks for another
 form; its tar layers are read and checked, on their way or where they are
-already. The last line printed is the digest; with -q it is the only one. A
-folder or model file that is no carton is packed on the way, with no file
+already. The last line printed is the digest; with -q it is the only one.
+
+A folder or model file that is no carton is packed on the way, with no file
 between and the same digests; --runner and what else is missing is asked for.
-"carton-oci pack --help" says more.`,
+"carton-oci pack --help" says more.
+
+Kubernetes mounts a pushed carton as an empty folder, unless its image form is
+there too: --image, or "carton-oci image REF" afterwards. Without --layers tar
+that form shares nothing, and doubles what is stored.`,
 		Flags: flags([]cli.Flag{
 			&cli.StringFlag{Name: "layers", Usage: "`FORM` of layers: raw or tar; with --image tar", Value: string(convert.FormRaw)},
 			&cli.StringFlag{Name: "bundle-below", Usage: "bundle files that are no weights and smaller than `SIZE`"},
@@ -82,11 +89,20 @@ func runPush(c *cli.Context, s *session) error {
 	result, err := pushCarton(c.Context, loose, source, ref, opts)
 	s.stopProgress()
 	if err != nil {
-		return err
+		return adviseToGoOn(err)
 	}
-	s.sayWhoSeesNothing(&opts, to, result)
 	s.printPush(result)
+	s.sayWhoSeesNothing(&opts, to, result)
 	return nil
+}
+
+// adviseToGoOn adds to the error of what was interrupted, or whose registry went
+// away, that nothing of it was for nothing.
+func adviseToGoOn(err error) error {
+	if code := exitCode(err); code == exitInterrupted || errors.Is(err, registry.ErrGaveUp) {
+		return withHint(err, "run it again to go on: what the registry has by then is not sent again")
+	}
+	return err
 }
 
 // mappingOf reads the flags that say how a carton becomes an artifact.

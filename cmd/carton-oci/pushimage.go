@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/carton-oci/carton-oci"
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
@@ -80,11 +81,19 @@ func (s *session) sayWhatStaysBehind(r *cartonoci.PushResult) {
 	}
 }
 
-// sayWhoSeesNothing warns of what nobody else will: containerd mounts a model
-// artifact without an error, and empty.
+// sayWhoSeesNothing tells what nobody else will: containerd mounts a model
+// artifact without an error, and empty. It is for a person who has just brought
+// something new to a registry; what scripts are to know of it is in the help.
 func (s *session) sayWhoSeesNothing(o *cartonoci.PushOptions, to cartonoci.Location, r *cartonoci.PushResult) {
+	if columns, _ := terminalSize(s.err); columns == 0 || r.BytesUploaded == 0 {
+		return
+	}
 	if o.Image == cartonoci.ImageUnsaid && o.Mapping.Compat != convert.CompatImage && to.Kind == cartonoci.KindRegistry && to.Tag != "" && !o.DryRun && !isImage(r) {
-		s.notef("containerd mounts this as an empty folder; --image adds a form that it mounts")
+		price := "which sends, and stores, " + humanSize(r.Bytes()) + " more"
+		if o.Mapping.Layers == convert.FormTar {
+			price = "which shares its layers"
+		}
+		s.notef("containerd mounts this as an empty folder; for Kubernetes: carton-oci image %s, %s", hint.Quote(r.Reference), price)
 	}
 }
 

@@ -4,13 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/carton-oci/carton-oci"
 	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/pkg/registry"
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 )
 
 // session is one run of one command: what the shared flags and the environment
@@ -22,6 +22,9 @@ type session struct {
 	display *display
 	showing bool // whether progress may be shown
 	debug   bool // lists are not cut short
+
+	retries retries
+	drawing atomic.Bool // a display shows the retries
 }
 
 // command makes an action of a function that takes a session.
@@ -47,7 +50,7 @@ func newSession(c *cli.Context, out *printer) (*session, error) {
 		return nil, err
 	}
 	out.json, out.quiet = format == "json", c.Bool("quiet")
-	s := &session{printer: out, debug: c.Bool("debug"), showing: !out.quiet && !out.json && !c.Bool("no-progress")}
+	s := &session{printer: out, debug: c.Bool("debug"), showing: !out.quiet && !c.Bool("no-progress")}
 	if !has(c, "plain-http") {
 		return s, nil
 	}
@@ -59,7 +62,7 @@ func newSession(c *cli.Context, out *printer) (*session, error) {
 			CertFile:  c.String("cert-file"),
 			KeyFile:   c.String("key-file"),
 			UserAgent: "carton-oci/" + moduleVersion(),
-			Policy:    registry.Policy{Stall: c.Duration("stall-timeout")},
+			Policy:    registry.Policy{Stall: c.Duration("stall-timeout"), Attempts: c.Int("retries") + 1},
 		},
 		RegistryConfig: c.String("registry-config"),
 		AllowLinkHosts: c.StringSlice("allow-link-host"),
@@ -79,6 +82,12 @@ func newSession(c *cli.Context, out *printer) (*session, error) {
 		if ref, err := registry.ParseReference(repo); err != nil || ref.Target() != "" {
 			return nil, usagef(c.Command.Name, "--allow-link-repo: got %s, want HOST/REPOSITORY", quoted(repo))
 		}
+	}
+	if c.Int("retries") < 0 {
+		return nil, usagef(c.Command.Name, "--retries: got %d, want 0 or more", c.Int("retries"))
+	}
+	if s.showing {
+		s.opts.Registry.Policy.Retrying = s.retrying
 	}
 	if s.opts.Registry.Policy.Stall < time.Second {
 		return nil, usagef(c.Command.Name, "--stall-timeout: got %v, want 1s or more", s.opts.Registry.Policy.Stall)
@@ -131,23 +140,30 @@ func created() (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
+// retrying tells of a wait for another attempt, on the display or, where no
+// command shows one, in a line.
+func (s *session) retrying(r registry.Retry) {
+	s.retries.add(r, time.Now())
+	if !s.drawing.Load() {
+		if text := s.retries.news(time.Now()); text != "" {
+			s.remarkf("%s", text)
+		}
+	}
+}
+
 // showProgress shows how far the command is until stopProgress.
 func (s *session) showProgress(verb string) {
 	if s.showing {
-		s.display = startDisplay(s.err, isTerminal(s.err), verb)
+		s.display = startDisplay(s.err, verb, &s.retries)
+		s.drawing.Store(s.display.drawn)
 		s.opts.Progress = s.display.report
 	}
 }
 
 func (s *session) stopProgress() {
 	if s.display != nil {
+		s.drawing.Store(false)
 		s.display.stop()
 		s.display = nil
 	}
-}
-
-// isTerminal reports whether w is a terminal that moves its cursor.
-func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
-	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }

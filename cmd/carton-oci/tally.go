@@ -27,6 +27,14 @@ type transfer struct {
 	resumed     bool
 }
 
+// note says what is odd about a transfer, "" for nothing.
+func (t transfer) note() string {
+	if t.resumed {
+		return "resumed"
+	}
+	return ""
+}
+
 // sums are of all transfers, in bytes where nothing else is said.
 type sums struct {
 	done, total int64
@@ -144,16 +152,21 @@ func (p *pace) rate(now time.Time, moved int64) float64 {
 	return float64(moved-first.moved) / seconds
 }
 
-// speed writes a rate and what is left at it: "120 MB/s, 8s left"; "" while it is
-// not known.
-func (s sums) speed(rate float64) string {
+// speed writes a rate: "120 MB/s"; "" while it is not known.
+func speed(rate float64) string {
 	if rate < 1 {
 		return ""
 	}
-	text := humanSize(int64(rate)) + "/s"
-	if left := s.total - s.done; left > 0 {
-		seconds := min(float64(left)/rate, 1e8)
-		text += ", " + (time.Duration(seconds) * time.Second).String() + " left"
+	return humanSize(int64(rate)) + "/s"
+}
+
+// left writes how long what is left takes at a rate: "8s left"; "" while that is
+// not known.
+func (s sums) left(rate float64) string {
+	left := s.total - s.done
+	if rate < 1 || left <= 0 {
+		return ""
 	}
-	return text
+	seconds := min(float64(left)/rate, 1e8)
+	return (time.Duration(seconds) * time.Second).String() + " left"
 }

@@ -123,12 +123,12 @@ func (s *session) printVerdict(v verdict) {
 		return
 	case s.quiet:
 		for _, f := range v.Findings {
-			s.linef("%s: %s", f.Severity, f.Message)
+			s.linef("%s: %s", f.Severity, oneLine(f.Message))
 		}
 		return
 	}
 	for _, f := range v.Findings {
-		s.linef("%s: %s", f.Severity, f.Message)
+		s.linef("%s: %s", f.Severity, oneLine(f.Message))
 	}
 	for _, path := range v.Unread {
 		s.linef("not read: %s", path)

@@ -207,7 +207,7 @@ func (b *Body) again(err error) error {
 	}
 	b.failures++
 	if b.g.Policy.Exhausted(b.failures) {
-		return fmt.Errorf("gave up after %d attempts: %w", b.failures, err)
+		return GaveUp(b.failures, err)
 	}
 	d, derr := b.g.Policy.Delay(b.failures, header)
 	if derr != nil {
@@ -217,7 +217,7 @@ func (b *Body) again(err error) error {
 		b.g.Retrying(err, b.pos)
 	}
 	b.meter.Add(0, d)
-	return b.g.Policy.Sleep(b.ctx, d)
+	return b.g.Policy.Pause(b.ctx, b.failures, d, err)
 }
 
 // fail says which URL err is about.

@@ -99,9 +99,9 @@ func TestFaultsThatDoNot(t *testing.T) {
 		{"403", status(403), 1, "403 Forbidden"},
 		{"501", status(501), 1, "501 Not Implemented"},
 		{"a status without a name", status(499), 1, "status 499"},
-		{"5xx for ever", status(503), 6, "gave up after 6 attempts: 503 Service Unavailable"},
-		{"resets for ever", reset, 6, "gave up after 6 attempts: EOF"},
-		{"no byte for ever", cut(content(100), 0), 6, "gave up after 6 attempts: "},
+		{"5xx for ever", status(503), 8, "gave up after 8 attempts: 503 Service Unavailable"},
+		{"resets for ever", reset, 8, "gave up after 8 attempts: EOF"},
+		{"no byte for ever", cut(content(100), 0), 8, "gave up after 8 attempts: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := serve(t, c.handler)

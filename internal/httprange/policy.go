@@ -18,7 +18,7 @@ import (
 // its default.
 type Policy struct {
 	// Attempts is how many requests in a row may fail without a byte of progress;
-	// the default is 6.
+	// the default is 8, which spans half a minute to one.
 	Attempts int
 	// MinBackoff is the wait before the second attempt, doubled for every further
 	// one up to MaxBackoff; each wait is shortened at random by up to a half.
@@ -31,16 +31,40 @@ type Policy struct {
 	// stall's floor; the default is 30 s. The transport sees to it.
 	Stall time.Duration
 
+	// Retrying, where it is set, is told of every wait for another attempt. It is
+	// called from many goroutines at once and returns quickly.
+	Retrying func(Retry)
+
 	// For tests.
 	sleep  func(context.Context, time.Duration) error
 	random func() float64
 	now    func() time.Time
 }
 
+// Retry is a wait for another attempt at what failed.
+type Retry struct {
+	// Number is which retry in a row follows, of at most Of.
+	Number, Of int
+	// Wait is the time until then.
+	Wait time.Duration
+	// Err is why the last attempt failed.
+	Err error
+}
+
+// ErrGaveUp is wrapped by the error of what failed so often in a row that it is
+// not tried again.
+var ErrGaveUp = errors.New("gave up")
+
+// GaveUp returns the error of what failed so often in a row, the last time with
+// err.
+func GaveUp(attempts int, err error) error {
+	return fmt.Errorf("%w after %d attempts: %w", ErrGaveUp, attempts, err)
+}
+
 // ErrRetryAfter means that the server asks for a longer pause than Policy allows.
 var ErrRetryAfter = errors.New("server asks for a longer pause than is allowed")
 
-func (p Policy) attempts() int             { return or(p.Attempts, 6) }
+func (p Policy) attempts() int             { return or(p.Attempts, 8) }
 func (p Policy) minBackoff() time.Duration { return or(p.MinBackoff, 500*time.Millisecond) }
 func (p Policy) maxBackoff() time.Duration { return or(p.MaxBackoff, 30*time.Second) }
 func (p Policy) retryAfter() time.Duration { return or(p.MaxRetryAfter, 2*time.Minute) }
@@ -116,8 +140,16 @@ func (p Policy) parseRetryAfter(value string) (time.Duration, bool) {
 	return at.Sub(p.time()), true
 }
 
-// Sleep waits for d, or until ctx ends, whose error it returns.
-func (p Policy) Sleep(ctx context.Context, d time.Duration) error {
+// Pause waits for d, as [Policy.Delay] says, after so many failures in a row, the
+// last of them err, or until ctx ends.
+func (p Policy) Pause(ctx context.Context, failures int, d time.Duration, err error) error {
+	if p.Retrying != nil {
+		p.Retrying(Retry{Number: failures, Of: p.attempts() - 1, Wait: d, Err: err})
+	}
+	return p.wait(ctx, d)
+}
+
+func (p Policy) wait(ctx context.Context, d time.Duration) error {
 	if p.sleep != nil {
 		return p.sleep(ctx, d)
 	}

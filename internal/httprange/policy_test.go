@@ -50,13 +50,19 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-func TestSleep(t *testing.T) {
-	if err := (Policy{}).Sleep(t.Context(), time.Nanosecond); err != nil {
+func TestPause(t *testing.T) {
+	var told []Retry
+	why := errors.New("503")
+	p := Policy{Attempts: 4, Retrying: func(r Retry) { told = append(told, r) }}
+	if err := p.Pause(t.Context(), 2, time.Nanosecond, why); err != nil {
 		t.Error(err)
+	}
+	if want := (Retry{Number: 2, Of: 3, Wait: time.Nanosecond, Err: why}); len(told) != 1 || told[0] != want {
+		t.Errorf("got told %+v, want %+v", told, want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := (Policy{}).Sleep(ctx, time.Hour); !errors.Is(err, context.Canceled) {
+	if err := (Policy{}).Pause(ctx, 1, time.Hour, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

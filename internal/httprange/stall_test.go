@@ -96,7 +96,7 @@ func TestTrickle(t *testing.T) {
 	s := serve(t, cut(content(100), 1))
 	g := s.getter()
 	got, err := read(t, g, s.URL, 0, -1, -1)
-	if err == nil || len(s.requests()) != 6 {
+	if err == nil || len(s.requests()) != 8 {
 		t.Errorf("got %d bytes, %v after %d requests", len(got), err, len(s.requests()))
 	}
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/carton-oci/carton-oci/internal/httprange"
 )
 
+// Retry is a wait for another attempt, which LinkOptions.Retrying is told of.
+type Retry = httprange.Retry
+
 // LinkOptions say how links are followed. The zero value is the rules of LINKS
 // as [NewLinkFetcher] states them.
 type LinkOptions struct {
@@ -33,6 +36,8 @@ type LinkOptions struct {
 	// Attempts is how many requests in a row may fail without progress, Stall how
 	// long a host may send nothing; 0 are 6 and 30 s.
 	Attempts int
+	// Retrying, where it is set, is told of every wait for another attempt.
+	Retrying func(Retry)
 	Stall    time.Duration
 }
 
@@ -73,7 +78,7 @@ func NewLinkFetcher(o LinkOptions) *LinkFetcher {
 	if f.err == nil {
 		f.getter = httprange.Getter{
 			Do:     f.client.Do,
-			Policy: httprange.Policy{Attempts: o.Attempts},
+			Policy: httprange.Policy{Attempts: o.Attempts, Retrying: o.Retrying},
 		}
 	}
 	return f

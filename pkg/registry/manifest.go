@@ -206,12 +206,12 @@ func (r *Repository) get(ctx context.Context, u *url.URL, header http.Header, li
 		case ctx.Err() != nil || tries.spent(policy):
 			return nil, nil, r.host.requestError(err)
 		}
-		delay, err := policy.Delay(tries.failures, nil)
-		if err == nil {
-			err = policy.Sleep(ctx, delay)
+		delay, derr := policy.Delay(tries.failures, nil)
+		if derr == nil {
+			derr = policy.Pause(ctx, tries.failures, delay, err)
 		}
-		if err != nil {
-			return nil, nil, err
+		if derr != nil {
+			return nil, nil, derr
 		}
 	}
 }

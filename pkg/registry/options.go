@@ -17,6 +17,13 @@ import (
 // Policy says how long and how often to try; its zero value is the default.
 type Policy = httprange.Policy
 
+// Retry is a wait for another attempt, which Policy.Retrying is told of.
+type Retry = httprange.Retry
+
+// ErrGaveUp is wrapped by the error of what failed so often in a row that it is
+// not tried again.
+var ErrGaveUp = httprange.ErrGaveUp
+
 // Options say how registries are reached. The zero value is anonymous access
 // over TLS, as the environment's proxy variables say.
 type Options struct {

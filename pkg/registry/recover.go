@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/internal/stall"
 )
 
@@ -66,7 +67,7 @@ func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error
 		u.giveUp(ctx, f)
 		return false, fmt.Errorf("%w: %w", f.err, err)
 	}
-	if err := policy.Sleep(ctx, delay); err != nil {
+	if err := policy.Pause(ctx, u.tries.failures, delay, f.err); err != nil {
 		return false, u.interrupted(ctx)
 	}
 	return false, u.where(ctx, f, tail)
@@ -181,7 +182,7 @@ func (u *upload) explain(f *fault) error {
 // exhausted gives an upload up after the last attempt.
 func (u *upload) exhausted(ctx context.Context, f *fault) error {
 	u.giveUp(ctx, f)
-	return fmt.Errorf("gave up after %d attempts: %w", max(u.tries.failures, u.commits), u.explain(f))
+	return httprange.GaveUp(max(u.tries.failures, u.commits), u.explain(f))
 }
 
 // giveUp ends an upload that failed: it is cancelled, unless it is remembered and

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"fmt"
 	"net/http"
 )
 
@@ -39,8 +40,9 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		if resp != nil {
 			_ = resp.Body.Close()
+			err = fmt.Errorf("%s answers %s", req.URL.Host, resp.Status)
 		}
-		if err := r.policy.Sleep(ctx, delay); err != nil {
+		if err := r.policy.Pause(ctx, tries.failures, delay, err); err != nil {
 			return nil, err
 		}
 		if req, err = again(req); err != nil {

@@ -4,7 +4,7 @@ import "context"
 
 // tries counts the failures in a row of one piece of work: of an upload with every
 // question that it asks on its way, of a manifest with the answers that broke off.
-// Loops within loops count in one, or six attempts of six would be thirty-six.
+// Loops within loops count in one, or eight attempts of eight would be sixty-four.
 type tries struct{ failures int }
 
 type triesKey struct{}
