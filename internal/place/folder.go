@@ -13,15 +13,16 @@ import (
 
 // Folder is a folder on its way to its place.
 type Folder struct {
-	out     *output
-	lock    held            // NAME.partial.lock; its File is nil when the folder is done with
-	root    *os.Root        // NAME.partial
-	journal *os.File        // nil without Options.Resume
-	made    map[string]bool // identities of folders that are this package's
-	known   func(path string, folder bool) bool
-	umask   os.FileMode
-	stale   bool
-	lost    bool // a sync has failed
+	out      *output
+	lock     held            // NAME.partial.lock; its File is nil when the folder is done with
+	root     *os.Root        // NAME.partial
+	journal  *os.File        // nil without Options.Resume
+	made     map[string]bool // what the lock's file says: see lockMark
+	recorded int             // bytes of the lock's file
+	known    func(path string, folder bool) bool
+	umask    os.FileMode
+	stale    bool
+	lost     bool // a sync has failed
 	// replaced: the folder has its name, and there was another one before.
 	replaced bool
 }
@@ -75,22 +76,34 @@ func (o *output) createFolder() (*Folder, error) {
 	return d, nil
 }
 
-// recover ends what a process was killed over in the middle of [Folder.replace].
-// A NAME.partial.old that this package has not put there is left alone. The
-// caller holds the lock.
+// recover ends what a process was killed over in the middle of [Folder.replace]: a
+// folder of the caller's gets its name back where it was not looked at yet, and the
+// new one is NAME.partial again. A NAME.partial.old that this package has not put
+// there is left alone. The caller holds the lock.
 func (d *Folder) recover() error {
 	o := d.out
-	aside := o.partial() + asideSuffix
-	fi, err := o.parent.Lstat(aside)
-	if err != nil || !d.isOurs(fi) {
-		return nil //nolint:nilerr // nothing to end
-	}
-	_, err = o.parent.Lstat(o.base)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = o.parent.Rename(aside, o.base); err == nil {
-			d.forget(fi)
+	for _, aside := range []string{o.partial(), o.partial() + asideSuffix} {
+		fi, err := o.parent.Lstat(aside)
+		if err != nil || !d.isAside(fi) {
+			continue
 		}
-		return Explain("restore", o.name, err)
+		switch named, err := o.parent.Lstat(o.base); {
+		case errors.Is(err, fs.ErrNotExist):
+			err = o.parent.Rename(aside, o.base)
+			if err == nil {
+				d.forget(fi)
+			}
+			return Explain("restore", o.name, err)
+		case err == nil && d.isOurs(named):
+			if err = d.moveBack(aside); err == nil {
+				d.forget(fi)
+			}
+			return Explain("restore", o.name, err)
+		}
+	}
+	aside := o.partial() + asideSuffix
+	if fi, err := o.parent.Lstat(aside); err != nil || !d.isOurs(fi) {
+		return nil //nolint:nilerr // nothing to end
 	}
 	return Explain("remove", o.beside(aside), d.removeOurs(aside))
 }

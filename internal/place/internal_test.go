@@ -91,7 +91,7 @@ func TestOldFolderIsRestored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.remember(old); err != nil {
+	if err := d.setAside(old); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(filepath.Join(dir, "m"), filepath.Join(dir, "m.partial.old")); err != nil {

@@ -13,7 +13,8 @@
 //   - A folder is replaced only where the caller accounts for everything in it
 //     ([Folder.MayReplace]); else the error names the first few strangers. It is
 //     looked at again once it has left its name, and gets that back where
-//     something has come into it; and what is removed of it is what was accounted
+//     something has come into it, or where a process was killed before it
+//     could look; and what is removed of it is what was accounted
 //     for, one by one.
 //   - NAME.partial is a partial of ours where NAME.partial.journal beside it is our
 //     journal, a file that begins as ours do, or where it is empty; a folder, where

@@ -14,10 +14,17 @@ import (
 // found something else of that name. The file is opened as NAME.partial is: a
 // plain one of the caller's, so that nobody else has written it.
 //
+// A folder that is being replaced is the caller's until it was looked at once more
+// behind its name: "aside IDENTITY" says that it is to get its name back.
+//
 //	carton-oci lock
 //	IDENTITY
+//	aside IDENTITY
 //	…
-const lockMark = "carton-oci lock\n"
+const (
+	lockMark  = "carton-oci lock\n"
+	asideMark = "aside "
+)
 
 // maxLockBytes is more than a few hundred identities.
 const maxLockBytes = 4 << 10
@@ -35,32 +42,56 @@ func (d *Folder) readRecord() error {
 	if text, ok := strings.CutPrefix(string(b), lockMark); ok {
 		lines := strings.Split(text, "\n")
 		for _, id := range lines[:len(lines)-1] { // the last is empty, or was cut off
-			d.made[id] = true
+			if id != "" {
+				d.made[id] = true
+			}
 		}
 	}
+	d.recorded = len(b)
 	return nil
 }
 
-// remember writes a folder's identity into the lock's file.
+// remember writes a folder's identity into the lock's file: it and all that is in it
+// may be removed.
 func (d *Folder) remember(fi fs.FileInfo) error {
-	d.made[identity(fi)] = true
+	id := identity(fi)
+	if d.made[id] && !d.made[asideMark+id] {
+		return nil
+	}
+	delete(d.made, asideMark+id)
+	d.made[id] = true
 	return d.writeRecord()
+}
+
+// setAside writes that a folder of the caller's is about to lose its name.
+func (d *Folder) setAside(fi fs.FileInfo) error {
+	d.made[asideMark+identity(fi)] = true
+	return d.writeRecord()
+}
+
+// isAside reports whether a folder of the caller's was about to lose its name.
+func (d *Folder) isAside(fi fs.FileInfo) bool {
+	return fi.IsDir() && d.made[asideMark+identity(fi)]
 }
 
 // forget takes it out again: from now on the folder is its owner's.
 func (d *Folder) forget(fi fs.FileInfo) {
 	delete(d.made, identity(fi))
+	delete(d.made, asideMark+identity(fi))
 	d.writeRecord() //nolint:errcheck // unlock removes the file
 }
 
+// writeRecord is one write over what was there, with empty lines to its end: a
+// process that is killed, or a disk that is full, leaves the one or the other.
 func (d *Folder) writeRecord() error {
 	text := lockMark
 	for id := range d.made {
 		text += id + "\n"
 	}
-	err := d.lock.Truncate(0)
+	blank := strings.Repeat("\n", max(0, d.recorded-len(text)))
+	_, err := d.lock.WriteAt([]byte(text+blank), 0)
 	if err == nil {
-		_, err = d.lock.WriteAt([]byte(text), 0)
+		d.recorded = len(text + blank)
 	}
 	return Explain("create", d.out.name, err)
 }
@@ -106,7 +137,7 @@ func (d *Folder) unlock() {
 	left := false
 	for _, base := range []string{o.partial(), o.partial() + asideSuffix} {
 		fi, err := o.parent.Lstat(base)
-		left = left || err == nil && d.isOurs(fi)
+		left = left || err == nil && (d.isOurs(fi) || d.isAside(fi))
 	}
 	if !left {
 		o.parent.Remove(o.partial() + lockSuffix)

@@ -146,7 +146,7 @@ func (d *Folder) replace(made fs.FileInfo) error {
 	if d.known == nil {
 		return o.folderExists()
 	}
-	if err := d.remember(old); err != nil {
+	if err := d.setAside(old); err != nil {
 		return err
 	}
 	aside := o.partial()
@@ -213,6 +213,9 @@ func (d *Folder) removeOld(aside string, old fs.FileInfo) error {
 			return errors.Join(err, Explain("restore", o.name, back))
 		}
 		d.forget(old)
+		return err
+	}
+	if err := d.remember(old); err != nil {
 		return err
 	}
 	d.replaced = true

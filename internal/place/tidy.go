@@ -53,13 +53,24 @@ func (o *output) tidyFolder() {
 	}
 	d := &Folder{out: o, lock: h}
 	defer d.unlock()
-	if d.readRecord() != nil || d.recover() != nil {
+	if d.readRecord() != nil || d.hasAside() || d.recover() != nil {
 		return
 	}
 	if fi, err := o.parent.Lstat(o.partial()); err == nil && (!d.isOurs(fi) || o.journalled() || d.removeOurs(o.partial()) != nil) {
 		return
 	}
 	o.removeStaleJournal()
+}
+
+// hasAside reports whether a folder that was to be replaced waits for somebody to
+// look at it. To give it its name back would take away the one that was found.
+func (d *Folder) hasAside() bool {
+	for _, base := range []string{d.out.partial(), d.out.partial() + asideSuffix} {
+		if fi, err := d.out.parent.Lstat(base); err == nil && d.isAside(fi) {
+			return true
+		}
+	}
+	return false
 }
 
 // journalled reports whether there is a journal that could be gone on with, or that

@@ -1,0 +1,119 @@
+package place
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// die ends a Folder as SIGKILL does.
+func die(d *Folder) {
+	d.lock.Close()
+	d.lock.File = nil
+}
+
+// A process is killed when the old folder has lost its name, and nobody has looked
+// yet for what its user has put into it meanwhile.
+func TestWhatCameIntoAReplacedFolderOutlivesAKill(t *testing.T) {
+	for _, inSteps := range []bool{false, true} {
+		d, dir := replacing(t)
+		name := filepath.Join(dir, "m")
+		writeFile(t, dir, "m/notes", "mine")
+		old, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.setAside(old); err != nil {
+			t.Fatal(err)
+		}
+		if inSteps {
+			err = d.out.moveAside("m.partial.old")
+		} else {
+			err = swap(d.out.parent, "m.partial", "m")
+		}
+		if errors.Is(err, errors.ErrUnsupported) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		die(d)
+		Tidy(name)
+		wantFile(t, dir, "m/f", "new")
+		again, err := CreateFolder(name, Options{Replace: true, Resume: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = again.MayReplace(func(fs.FS) func(string, bool) bool { return func(p string, _ bool) bool { return p == "f" } })
+		if !errors.Is(err, ErrExist) {
+			t.Errorf("in steps %v: got %v, want ErrExist", inSteps, err)
+		}
+		if err := again.Discard(); err != nil {
+			t.Error(err)
+		}
+		wantFile(t, dir, "m/notes", "mine")
+		wantFile(t, dir, "m/f", "old")
+		if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+			t.Errorf("in steps %v: left behind: %v", inSteps, entries)
+		}
+	}
+}
+
+// Who takes a folder over and fails at once, by a full disk or a kill, has not made
+// the record of whose it is another one.
+func TestTheRecordOfAFolderIsNeverEmpty(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "m")
+	d, err := CreateFolder(name, Options{Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, dir, "m.partial/f", "half")
+	if kept, err := d.Keep(); !kept || err != nil {
+		t.Fatal(kept, err)
+	}
+	lock := name + ".partial.lock"
+	before, err := os.Stat(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := os.ReadFile(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := CreateFolder(name, Options{Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !after.ModTime().Equal(before.ModTime()) {
+		t.Error("a record that says all there is to say was written again")
+	}
+	// A shorter one is written over a longer one, without a moment in between.
+	other := filepath.Join(dir, "other")
+	if err := os.Mkdir(other, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	fi, err := os.Stat(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.remember(fi); err != nil {
+		t.Fatal(err)
+	}
+	again.forget(fi)
+	die(again)
+	third, err := CreateFolder(name, Options{Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer third.Discard() //nolint:errcheck // it is removed with its folder
+	if !third.Stale() || third.isOurs(fi) {
+		t.Errorf("got a folder that is taken over %v, and a forgotten one %v; the record was %q", third.Stale(), third.isOurs(fi), record)
+	}
+}
