@@ -30,6 +30,21 @@ func OpenSource(ctx context.Context, location string, opts Options) (carton.Sour
 	return o.Source, nil
 }
 
+// OpenModel is OpenSource, and opens a model artifact that holds no carton as
+// what it is: a [*convert.Source] that is Plain, which has no carton.toml and no
+// model hash.
+func OpenModel(ctx context.Context, location string, opts Options) (carton.Source, error) {
+	loc, err := ParseLocation(location)
+	if err != nil {
+		return nil, err
+	}
+	o, err := newClient(opts).open(ctx, loc, openOptions{plain: true})
+	if err != nil {
+		return nil, err
+	}
+	return o.Source, nil
+}
+
 // Resolve returns the descriptor that a reference to an artifact stands for, of
 // whatever kind it is.
 func Resolve(ctx context.Context, ref string, opts Options) (ocispec.Descriptor, error) {
@@ -73,6 +88,7 @@ func (c *client) ask(
 // openOptions say what is accepted as a carton.
 type openOptions struct {
 	wrap      *convert.Wrap
+	plain     bool   // a model that is no carton is opened as it is
 	modelHash string // "" is any
 	// hand is a place where linked content is looked for first, nil for none.
 	hand *site
@@ -143,7 +159,7 @@ func (c *client) openArtifact(ctx context.Context, loc Location, opts openOption
 		return nil, err
 	}
 	f := &reader{Fetcher: s.store, received: &c.received, modelHash: opts.modelHash, raw: raw, digest: desc.Digest}
-	src, err := convert.Open(ctx, f, desc, convert.OpenOptions{Wrap: opts.wrap, Origin: s.origin()})
+	src, err := convert.Open(ctx, f, desc, convert.OpenOptions{Wrap: opts.wrap, Plain: opts.plain, Origin: s.origin()})
 	if err != nil {
 		return nil, err
 	}

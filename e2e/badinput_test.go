@@ -219,7 +219,7 @@ func TestBadRegistries(t *testing.T) {
 				pushForeign(t, s, "application/vnd.example.chart", "application/vnd.example.chart.layer")
 				return []string{"pull", s.Host + "/org/foreign:1", "-o", "out.carton"}
 			},
-			code: badContent, want: []string{"pull", "/org/foreign:1", "no model", "application/vnd.example.chart"},
+			code: failed, want: []string{"pull", "/org/foreign:1", "no model", "application/vnd.example.chart"}, hint: "oras",
 		},
 		{
 			name: "a model that is no carton",
@@ -227,7 +227,7 @@ func TestBadRegistries(t *testing.T) {
 				pushForeign(t, s, "application/vnd.cnai.model.manifest.v1+json", "application/vnd.cnai.model.weight.v1.raw")
 				return []string{"pull", s.Host + "/org/foreign:1", "-o", "out.carton"}
 			},
-			code: badContent, want: []string{"pull", "/org/foreign:1"}, hint: "--runner",
+			code: failed, want: []string{"pull", "/org/foreign:1"}, hint: "--runner",
 		},
 		{
 			name: "a tag that may not move",

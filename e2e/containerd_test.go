@@ -174,6 +174,6 @@ func TestContainerdMountsACopyInDockersFormat(t *testing.T) {
 	skopeoCopy(t, u, ref+"-image", copied, "--format", "v2s2")
 	sameTree(t, mountTree(t, c.Mount(t, copied)), withModels(mountTree(t, u.path("tree"))))
 	checkError(t, u.run(t, "pull", copied, "-o", "back.carton"), badCase{
-		code: badContent, want: []string{"is no model", "a container image", "vnd.docker.container.image"},
+		code: failed, want: []string{"is no model", "a container image", "vnd.docker.container.image"}, hint: "crane export",
 	})
 }

@@ -97,7 +97,7 @@ func TestModelsOfOtherProgramsAreWrapped(t *testing.T) {
 			ref := strings.ReplaceAll(strings.ToLower("org/"+name), " ", "-") + ":1"
 			a.put(t, s, ref)
 			checkError(t, u.run(t, "pull", s.Host+"/"+ref, "-o", "refused.carton"),
-				badCase{code: badContent, want: []string{"no carton"}, hint: "--runner"})
+				badCase{code: failed, want: []string{"no carton"}, hint: "--runner"})
 
 			p := u.pull(t, s.Host+"/"+ref, "--runner", "python", "--framework-version", "=3.11", "--opt", "entrypoint_package=main", "--opt", "entrypoint_fn=load", "-o", "m.carton", "--force")
 			z := readZip(t, u.path("m.carton"))

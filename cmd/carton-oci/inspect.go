@@ -20,7 +20,8 @@ func inspectCommand(out *printer) *cli.Command {
 		Description: `Name, runner, inputs and outputs, formats, precision and parameters of the
 weights, the models inside PT2 archives, platforms, licence, sizes by folder and
 the largest members: from carton.toml, MANIFEST and the headers of weights. -q
-prints the model hash alone, and reads no headers.`,
+prints the model hash alone, and reads no headers. A model artifact that holds
+no carton is described by its config and the same headers.`,
 		Flags:  flags(nil, sourceFlags()),
 		Action: command(out, runInspect),
 	}
@@ -35,6 +36,9 @@ func runInspect(c *cli.Context, s *session) error {
 		return err
 	}
 	defer src.Close()
+	if src.plain() {
+		return s.inspectPlain(c, src)
+	}
 	info, err := src.info(c.Context)
 	if err != nil {
 		return src.fail(err)
@@ -102,6 +106,10 @@ func (s *session) printDescription(d description, info *carton.Info) {
 	s.printTensors("INPUT", info.Inputs)
 	s.printTensors("OUTPUT", info.Outputs)
 	s.printModels(d.Models)
+	s.printSizes(d)
+}
+
+func (s *session) printSizes(d description) {
 	rows := [][]string{{"FOLDER", "SIZE", "MEMBERS"}}
 	for _, f := range d.Folders {
 		rows = append(rows, []string{f.Path, humanSize(f.Bytes), fmt.Sprint(f.Members)})

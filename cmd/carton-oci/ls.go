@@ -7,12 +7,13 @@ import (
 
 func lsCommand(out *printer) *cli.Command {
 	return &cli.Command{
-		Name:        "ls",
-		Usage:       "list the members of a carton",
-		ArgsUsage:   "SOURCE",
-		Description: `Path, size, and where the bytes are. Nothing is downloaded but the list.`,
-		Flags:       flags(nil, sourceFlags()),
-		Action:      command(out, runLs),
+		Name:      "ls",
+		Usage:     "list the members of a carton",
+		ArgsUsage: "SOURCE",
+		Description: `Path, size, and where the bytes are. Nothing is downloaded but the list. Of a
+model artifact that holds no carton these are its files.`,
+		Flags:  flags(nil, sourceFlags()),
+		Action: command(out, runLs),
 	}
 }
 
@@ -20,14 +21,14 @@ func lsCommand(out *printer) *cli.Command {
 type listing struct {
 	Reference string   `json:"reference"`
 	Digest    string   `json:"digest,omitempty"` // of the image manifest, where it is an artifact
-	ModelHash string   `json:"modelHash"`
+	ModelHash string   `json:"modelHash"`        // "" of a model that is no carton
 	Members   []member `json:"members"`
 }
 
 type member struct {
 	Path   string `json:"path"`
 	Size   *int64 `json:"size"` // in bytes; null where nobody knows it yet
-	Hash   string `json:"hash"` // "" of what is no carton
+	Hash   string `json:"hash"` // "" where nobody knows it: of loose files, and in tar layers of what is no carton
 	Place  string `json:"place"`
 	Target string `json:"target,omitempty"` // of a symlink
 }
@@ -70,6 +71,9 @@ func runLs(c *cli.Context, s *session) error {
 		rows = append(rows, []string{shownPath(m), humanSize(m.Size), m.Place.String()})
 	}
 	s.table(rows)
+	if src.plain() {
+		s.notef("%s: these are its files; nothing but their layers' digests vouches for them", noCarton)
+	}
 	return nil
 }
 

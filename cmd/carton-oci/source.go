@@ -21,16 +21,23 @@ type source struct {
 	loose    *pack.Carton    // nil where it is a carton
 }
 
-// openArg opens the first argument of a command, and wants more as named.
+// openArg opens the first argument of a command, and wants more as named. A model
+// that is no carton is opened as it is.
 func (s *session) openArg(c *cli.Context, more ...string) (*source, error) {
 	if err := wantArgs(c, append([]string{"SOURCE"}, more...)...); err != nil {
 		return nil, err
 	}
-	return s.open(c, c.Args().Get(0))
+	return s.openWith(c, c.Args().Get(0), cartonoci.OpenModel)
 }
 
 // open opens the carton that an argument names.
 func (s *session) open(c *cli.Context, arg string) (*source, error) {
+	return s.openWith(c, arg, cartonoci.OpenSource)
+}
+
+type opener func(ctx context.Context, location string, opts cartonoci.Options) (carton.Source, error)
+
+func (s *session) openWith(c *cli.Context, arg string, open opener) (*source, error) {
 	out := &source{verb: c.Command.Name}
 	loc, err := cartonoci.ParseLocation(arg)
 	if err != nil {
@@ -43,7 +50,7 @@ func (s *session) open(c *cli.Context, arg string) (*source, error) {
 	if err := s.logInAs(c, loc); err != nil {
 		return nil, err
 	}
-	if out.Source, err = cartonoci.OpenSource(c.Context, arg, s.opts); err != nil {
+	if out.Source, err = open(c.Context, arg, s.opts); err != nil {
 		return nil, out.fail(err)
 	}
 	if a, ok := out.Source.(*convert.Source); ok {
@@ -52,9 +59,12 @@ func (s *session) open(c *cli.Context, arg string) (*source, error) {
 	return out, nil
 }
 
+// plain reports whether it is a model that is no carton.
+func (s *source) plain() bool { return s.artifact != nil && s.artifact.Plain() }
+
 // modelHash returns the model hash, "" of what is no carton.
 func (s *source) modelHash() string {
-	if s.loose != nil {
+	if s.plain() || s.loose != nil {
 		return ""
 	}
 	return s.Manifest().ModelHash()
@@ -71,11 +81,14 @@ func (s *source) info(ctx context.Context) (*carton.Info, error) {
 // memberOf leaves out a hash that is none.
 func (s *source) memberOf(m carton.Member) member {
 	out := memberOf(m)
-	if s.loose != nil {
+	if s.loose != nil || s.plain() && !s.artifact.Hashed(m.Path) {
 		out.Hash = ""
 	}
 	return out
 }
+
+// noCarton is what is said of a model that is no carton.
+const noCarton = "none: a model artifact without a carton"
 
 // fail says what the command was doing.
 func (s *source) fail(err error) error {

@@ -18,7 +18,8 @@ func verifyCommand(out *printer) *cli.Command {
 carton.toml and everything that it refers to. What is wrong inside weights is a
 warning. What was not read is listed: linked members without --links, all but
 carton.toml and tensor_data/index.toml with --no-content. Exit code 3 says that
-something is wrong; a warning does not, and neither does what was not read.`,
+something is wrong; a warning does not, and neither does what was not read. Of a
+model artifact that holds no carton every layer is held against its digest.`,
 		Flags: flags([]cli.Flag{
 			&cli.BoolFlag{Name: "links", Usage: "read what LINKS names, too"},
 			&cli.BoolFlag{Name: "no-content", Usage: "check presence and sizes, and read no content: nothing is verified"},
@@ -32,7 +33,8 @@ something is wrong; a warning does not, and neither does what was not read.`,
 type verdict struct {
 	Reference string    `json:"reference"`
 	Digest    string    `json:"digest,omitempty"` // of the image manifest, where it is an artifact
-	ModelHash string    `json:"modelHash"`
+	ModelHash string    `json:"modelHash"`        // "" of a model that is no carton
+	Plain     bool      `json:"plain,omitempty"`  // a model that is no carton: its layers were checked
 	OK        bool      `json:"ok"`
 	Members   int       `json:"members"` // of the carton
 	Bytes     int64     `json:"bytes"`   // that were read
@@ -63,6 +65,9 @@ func runVerify(c *cli.Context, s *session) error {
 		return err
 	}
 	defer src.Close()
+	if src.plain() {
+		return s.verifyPlain(c, src)
+	}
 	if got := src.Manifest().ModelHash(); want != "" && got != want {
 		return src.fail(&carton.Error{
 			Path: carton.ManifestName, Kind: carton.ErrChecksum, Msg: fmt.Sprintf("got the model hash %s, want %s", got, want),
@@ -143,8 +148,13 @@ func (s *session) printVerdict(v verdict) {
 	} else if len(v.Unread) > 0 {
 		verdict = "not verified: nothing is wrong with what was read, which is not all"
 	}
+	carton := ""
+	if v.Plain {
+		carton = noCarton
+	}
 	s.fields(
 		[2]string{"model hash", v.ModelHash},
+		[2]string{"carton", carton},
 		[2]string{"read", read},
 		[2]string{"verdict", verdict},
 	)

@@ -87,24 +87,24 @@ func TestChangedArtifacts(t *testing.T) {
 	}{
 		"another artifactType": {
 			change: func(_ *shelf, m *ocispec.Manifest) { m.ArtifactType = "application/x" },
-			kind:   layout.ErrFormat, text: `artifactType is "application/x"`,
+			kind:   ErrNoCarton, text: `artifactType is "application/x"`,
 		},
 		"a container image": {
 			change: func(_ *shelf, m *ocispec.Manifest) {
 				m.ArtifactType, m.Config.MediaType = "", ocispec.MediaTypeImageConfig
 				delete(m.Annotations, AnnotationModelHash)
 			},
-			kind: layout.ErrFormat, text: "a container image",
+			kind: ErrNoCarton, text: "a container image",
 		},
 		"a Helm chart": {
 			change: func(_ *shelf, m *ocispec.Manifest) {
 				m.ArtifactType, m.Config.MediaType = "", "application/vnd.cncf.helm.config.v1+json"
 			},
-			kind: layout.ErrFormat, text: "a Helm chart",
+			kind: ErrNoCarton, text: "a Helm chart",
 		},
 		"a config that contradicts": {
 			change: func(_ *shelf, m *ocispec.Manifest) { m.Config.MediaType = ocispec.MediaTypeImageConfig },
-			kind:   layout.ErrFormat, text: "a container image",
+			kind:   layout.ErrFormat, text: `media type "application/vnd.oci.image.config.v1+json"`,
 		},
 		"an unknown config": {
 			change: func(_ *shelf, m *ocispec.Manifest) { m.Config.MediaType = "application/y\n" },
@@ -139,7 +139,7 @@ func TestChangedArtifacts(t *testing.T) {
 		},
 		"no layers": {
 			change: func(_ *shelf, m *ocispec.Manifest) { m.Layers = []ocispec.Descriptor{} },
-			kind:   layout.ErrFormat, text: "no layers",
+			kind:   layout.ErrFormat, text: "without layers",
 		},
 		"a layer of an unknown type": {
 			change: func(_ *shelf, m *ocispec.Manifest) { m.Layers[5].MediaType = "application/z" },

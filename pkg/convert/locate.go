@@ -213,11 +213,27 @@ func (s *Source) finish() error {
 		members = append(members, m)
 	}
 	slices.SortFunc(members, func(a, b carton.Member) int { return strings.Compare(a.Path, b.Path) })
-	if err := carton.ResolveSymlinks(members); err != nil {
+	if err := s.resolveSymlinks(members); err != nil {
 		return err
 	}
 	s.members = members
 	return nil
+}
+
+// resolveSymlinks holds a plain artifact's symlinks to the rule of a carton's, as
+// if its files lay below model/.
+func (s *Source) resolveSymlinks(members []carton.Member) error {
+	if !s.plain {
+		return carton.ResolveSymlinks(members)
+	}
+	for i := range members {
+		members[i].Path = modelFolder + members[i].Path
+	}
+	err := carton.ResolveSymlinks(members)
+	for i := range members {
+		members[i].Path = strings.TrimPrefix(members[i].Path, modelFolder)
+	}
+	return err
 }
 
 func listError(format string, args ...any) error {

@@ -78,6 +78,17 @@ func (t mediaTypes) of(c category, f format) string {
 	return base + t.rawWeight
 }
 
+// runnerName returns what a raw layer's member is called that has no name, by what
+// its media type ends with: Docker Model Runner's, which calls weights by their
+// format. https://pkg.go.dev/github.com/docker/model-runner/pkg/distribution/modelpack
+func runnerName(suffix string) string {
+	switch suffix {
+	case ".gguf", ".safetensors":
+		return "model" + suffix
+	}
+	return ""
+}
+
 // parseMediaType reads a layer's media type of any family, the bare ones
 // included. ok is false for a type that is none.
 func parseMediaType(mediaType string) (c category, f format, ok bool) {
@@ -90,7 +101,7 @@ func parseMediaType(mediaType string) (c category, f format, ok bool) {
 	for _, c := range categories {
 		switch suffix, ok := strings.CutPrefix(rest, string(c)+".v1"); {
 		case !ok:
-		case suffix == "", suffix == ".raw":
+		case suffix == "", suffix == ".raw", runnerName(suffix) != "":
 			return c, formatRaw, true
 		case suffix == ".tar", suffix == ".tar+gzip", suffix == ".tar+zstd":
 			return c, format(suffix[1:]), true

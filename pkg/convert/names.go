@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"path"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -57,7 +58,9 @@ func (l *layerInfo) read(desc ocispec.Descriptor, mapped bool) (err error) {
 		return nil
 	}
 	if l.name, err = layerName(desc.Annotations); err != nil {
-		return err
+		if l.name = runnerName(path.Ext(desc.MediaType)); l.name == "" {
+			return err
+		}
 	}
 	if err := carton.CheckPath(l.name); err != nil {
 		return err

@@ -17,6 +17,9 @@ type OpenOptions struct {
 	// Wrap makes a carton of an artifact that holds a model and no carton. nil
 	// refuses one.
 	Wrap *Wrap
+	// Plain opens an artifact that holds a model and no carton as what it is: see
+	// [Source.Plain]. Wrap comes first.
+	Plain bool
 	// Origin is the repository that the artifact is in, so that [ToOCI] of the
 	// source can name it as one that its blobs can be mounted from.
 	Origin layout.Origin
@@ -41,7 +44,8 @@ type Wrap struct {
 //
 // It accepts the media types of all families in any mix, raw and tar,
 // compressed or not, whoever pushed them. Anything that is no model artifact is
-// layout.ErrFormat; an artifact with a mapping number that is not 1 is
+// ErrNoCarton, with a hint which program reads it; so is a model without a
+// carton, unless opts say what to make of it. An artifact with a mapping number that is not 1 is
 // carton.ErrVersion; names, paths and members that break a carton's rules are
 // what pkg/carton calls them.
 //
@@ -111,17 +115,6 @@ func (s *Source) checkModelHash() error {
 	return nil
 }
 
-// Types of artifacts and configs that are no models and that people try to
-// pull, and what they are.
-var otherTypes = map[string]string{
-	ocispec.MediaTypeImageConfig:                       "a container image",
-	"application/vnd.docker.container.image.v1+json":   "a container image",
-	"application/vnd.cncf.helm.config.v1+json":         "a Helm chart",
-	"application/vnd.wasm.config.v0+json":              "a WebAssembly component",
-	"application/vnd.docker.ai.model.config.v0.1+json": "a Docker model, whose layers have types of their own",
-	"application/vnd.docker.ai.model.config.v0.2+json": "a Docker model, whose layers have types of their own",
-}
-
 // checkModelArtifact decides what is a model artifact: one whose artifactType
 // says so, or that has none and whose config's media type says so, or that has
 // none and is an image of this mapping. A config that contradicts the
@@ -135,13 +128,12 @@ func checkModelArtifact(m *ocispec.Manifest) error {
 	emptyConfig := m.Config.MediaType == ocispec.MediaTypeEmptyJSON
 	switch {
 	case artifact && (config || emptyConfig), m.ArtifactType == "" && (config || isMappedImage(m)):
-	case m.ArtifactType == "" || artifact:
-		if what, ok := otherTypes[m.Config.MediaType]; ok {
-			return notModel("it is %s (config %s)", what, m.Config.MediaType)
+	case artifact:
+		return &layout.Error{
+			Object: "artifact", Kind: layout.ErrFormat, Msg: fmt.Sprintf("is a model, and its config has the media type %.128q", m.Config.MediaType),
 		}
-		return notModel("its config has the media type %.128q", m.Config.MediaType)
 	default:
-		return notModel("its artifactType is %.128q", m.ArtifactType)
+		return errOtherKind(m)
 	}
 	if n, ok := m.Annotations[AnnotationMapping]; ok && n != Mapping {
 		return hint.With(&carton.Error{
@@ -149,22 +141,9 @@ func checkModelArtifact(m *ocispec.Manifest) error {
 		}, "a newer release may read it")
 	}
 	if len(m.Layers) == 0 {
-		return notModel("it has no layers")
+		return &layout.Error{Object: "artifact", Kind: layout.ErrFormat, Msg: "is a model without layers"}
 	}
 	return nil
-}
-
-func notModel(format string, args ...any) error {
-	return &layout.Error{Object: "artifact", Kind: layout.ErrFormat, Msg: "is no model: " + fmt.Sprintf(format, args...)}
-}
-
-// errNoCarton is what a plain model is refused with.
-func errNoCarton() error {
-	err := error(&layout.Error{
-		Object: "artifact", Kind: layout.ErrFormat,
-		Msg: "holds a model but no carton: neither " + carton.ManifestName + " nor " + carton.InfoName,
-	})
-	return hint.With(err, "to make a carton of it, say how it is loaded: carton-oci pull --runner NAME --framework-version REQ")
 }
 
 // isNotFound reports whether a place says that it has no such content.

@@ -24,6 +24,9 @@ func (s *Source) regenerate(ctx context.Context) error {
 	}
 	prefix := ""
 	if !isCarton(files) {
+		if s.opts.Wrap == nil && s.opts.Plain {
+			return s.openPlain(files)
+		}
 		if s.opts.Wrap == nil {
 			return errNoCarton()
 		}

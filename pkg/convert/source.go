@@ -36,6 +36,7 @@ type Source struct {
 	home        int // the layer that holds MANIFEST
 	carton      *carton.Manifest
 	regenerated bool
+	plain       bool              // it is no carton, and was opened as it is
 	generated   map[string][]byte // members that no layer holds
 	streams     streams
 	life        context.Context //nolint:containedctx // ends when the source is closed
@@ -55,10 +56,11 @@ type place struct {
 	size  int64
 	link  string // a symlink's target, as the artifact has it
 
-	off  int64     // in a tar layer: where the content begins
-	tar  *tarCheck // what the tar's bytes must be, nil where they were read already
-	gap  int64     // with tar: where the bytes begin that nobody else checks
-	last bool      // with tar: no member follows
+	unhashed bool      // in a tar layer, of a plain artifact: nobody has read it for its hash
+	off      int64     // in a tar layer: where the content begins
+	tar      *tarCheck // what the tar's bytes must be, nil where they were read already
+	gap      int64     // with tar: where the bytes begin that nobody else checks
+	last     bool      // with tar: no member follows
 }
 
 func newSource(f layout.Fetcher, desc ocispec.Descriptor, opts OpenOptions) *Source {
@@ -133,6 +135,10 @@ func (s *Source) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	}
 	if p.layer < 0 {
 		return io.NopCloser(bytes.NewReader(s.generated[e.Path])), nil
+	}
+	if p.unhashed {
+		r, err := s.openUnhashed(ctx, e.Path, p)
+		return r, memberError(name, err)
 	}
 	var r io.ReadCloser
 	switch {

@@ -36,7 +36,7 @@ func modctlModel() foreign {
 
 func TestAPlainModelIsRefusedWithTheWay(t *testing.T) {
 	_, err := modctlModel().open(t, OpenOptions{})
-	if !errors.Is(err, layout.ErrFormat) || !strings.Contains(err.Error(), "no carton") {
+	if !errors.Is(err, ErrNoCarton) || !strings.Contains(err.Error(), "no carton") {
 		t.Errorf("got %v, want that it holds no carton", err)
 	}
 	if hints := hint.Of(err); len(hints) != 1 || !strings.Contains(hints[0], "--runner") || !strings.Contains(hints[0], "--framework-version") {
