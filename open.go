@@ -2,18 +2,21 @@ package cartonoci
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // OpenSource opens the carton that location names, wherever it is, as
 // [ParseLocation] reads it; "latest" is the tag of an artifact that is given
-// none. Members that a thin carton lacks are read from where its LINKS says. An
+// none, or else an image layout's only manifest. Members that a thin carton lacks are read from where its LINKS says. An
 // artifact comes back as a [*convert.Source], which knows its descriptor.
 //
 // The source gives up what it is doing when it is closed, and one from a URL also
@@ -68,8 +71,8 @@ func (c *client) resolve(ctx context.Context, loc Location) (*site, Location, oc
 func (c *client) ask(
 	ctx context.Context, loc Location, question func(s *site, reference string) (ocispec.Descriptor, error),
 ) (*site, Location, ocispec.Descriptor, error) {
-	written := loc.String()
-	if loc.Reference() == "" {
+	written, unsaid := loc.String(), loc.Reference() == ""
+	if unsaid {
 		loc.Tag = defaultTag
 	}
 	s, err := c.site(loc, false)
@@ -77,6 +80,14 @@ func (c *client) ask(
 		return nil, loc, ocispec.Descriptor{}, err
 	}
 	desc, err := question(s, loc.Reference())
+	if dir, ok := s.store.(*layout.Dir); ok && unsaid && errors.Is(err, layout.ErrNotFound) {
+		if only, _ := dir.Only(ctx); only != "" {
+			if loc.Tag = only; digestRule.MatchString(only) {
+				loc.Tag, loc.Digest = "", digest.Digest(only)
+			}
+			desc, err = question(s, loc.Reference())
+		}
+	}
 	if err != nil && loc.Kind == KindRegistry {
 		if _, there := os.Stat(written); there == nil {
 			err = hint.With(err, "for the file or folder of that name write ./%s", written)

@@ -521,3 +521,45 @@ func TestDirTakesOverWhatADeadProcessLeft(t *testing.T) {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 }
+
+// What a folder's name alone stands for, and what an error lists.
+func TestDirOnlyManifest(t *testing.T) {
+	const one, two = `{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"sha256:` + sixtyFour + `1","size":1`,
+		`{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"sha256:` + sixtyFour + `2","size":1`
+	tagged := func(entry, tag string) string {
+		return entry + `,"annotations":{"org.opencontainers.image.ref.name":"` + tag + `"}}`
+	}
+	for name, c := range map[string]struct{ manifests, only, hint string }{
+		"nothing":             {"", "", ""},
+		"no tag":              {one + "}", "sha256:" + sixtyFour + "1", "it has sha256:" + sixtyFour + "1"},
+		"one tag":             {tagged(one, "v1"), "v1", "it has v1"},
+		"a tag that is none":  {tagged(one, "$(reboot) x"), "sha256:" + sixtyFour + "1", "it has sha256:" + sixtyFour + "1"},
+		"two tags of one":     {tagged(one, "a") + "," + tagged(one, "b"), "sha256:" + sixtyFour + "1", "it has a, b"},
+		"two manifests":       {tagged(one, "a") + "," + two + "}", "", "it has a, sha256:" + sixtyFour + "2"},
+		"a tag for the shell": {tagged(one, "a/b:c"), "a/b:c", "it has a/b:c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for file, text := range map[string]string{
+				"oci-layout": `{"imageLayoutVersion":"1.0.0"}`, "index.json": `{"schemaVersion":2,"manifests":[` + c.manifests + `]}`,
+			} {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d, err := layout.OpenDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if only, err := d.Only(t.Context()); err != nil || only != c.only {
+				t.Errorf("got %q, %v, want %q", only, err, c.only)
+			}
+			_, err = d.Resolve(t.Context(), "latest")
+			if got := strings.Join(hint.Of(err), "; "); !errors.Is(err, layout.ErrNotFound) || got != c.hint {
+				t.Errorf("got %v with the hint %q, want %q", err, got, c.hint)
+			}
+		})
+	}
+}
+
+const sixtyFour = "000000000000000000000000000000000000000000000000000000000000000"

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/place"
@@ -53,7 +54,56 @@ func (d *Dir) Resolve(ctx context.Context, reference string) (ocispec.Descriptor
 	case byDigest:
 		return d.describe(ctx, dgst)
 	}
-	return ocispec.Descriptor{}, errorf(ErrNotFound, reference, "no such tag in %s", quote(d.path))
+	return ocispec.Descriptor{}, index.listed(errorf(ErrNotFound, reference, "no such tag in %s", quote(d.path)))
+}
+
+// Only returns what tells the folder's only manifest from others: its tag, or its
+// digest where it has none or several. It is "" where the folder has no manifest,
+// or more than one. Programs that copy one image into a folder often give it no
+// tag: skopeo, crane, oras.
+func (d *Dir) Only(context.Context) (string, error) {
+	if err := d.check(); err != nil {
+		return "", err
+	}
+	index, err := d.readIndex()
+	if err != nil {
+		return "", err
+	}
+	only := ""
+	for i := range index.Manifests {
+		e := &index.Manifests[i]
+		if e.Digest != index.Manifests[0].Digest {
+			return "", nil
+		}
+		if only = string(e.Digest); tagPattern.MatchString(e.tag()) && len(index.Manifests) == 1 {
+			only = e.tag()
+		}
+	}
+	return only, nil
+}
+
+// maxListed is how many of a folder's manifests are named in an error.
+const maxListed = 10
+
+// listed adds to the error for a tag that is not there what there is.
+func (x *indexFile) listed(err error) error {
+	var names []string
+	for i := range x.Manifests {
+		e := &x.Manifests[i]
+		switch {
+		case tagPattern.MatchString(e.tag()):
+			names = append(names, hint.Quote(e.tag()))
+		case CheckDigest(e.Digest) == nil:
+			names = append(names, string(e.Digest))
+		}
+	}
+	if len(names) == 0 {
+		return err
+	}
+	if n := len(names) - maxListed; n > 0 {
+		names = append(names[:maxListed], fmt.Sprintf("and %d more", n))
+	}
+	return hint.With(err, "it has %s", hint.Text(strings.Join(names, ", ")))
 }
 
 // plain returns the descriptor of an entry that is going to be used.
