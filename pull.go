@@ -45,6 +45,9 @@ type PullResult struct {
 	// Regenerated: the artifact holds no MANIFEST, and the model hash is that of
 	// one made from its content, not its author's.
 	Regenerated bool `json:"regenerated,omitempty"`
+	// Unlisted are layers of the artifact that MANIFEST lists nothing of. They are no
+	// members, and were left out.
+	Unlisted []string `json:"unlisted,omitempty"`
 	// LinksNeedToken: a thin carton's links can't be followed without
 	// credentials, which loaders of cartons don't send.
 	LinksNeedToken bool `json:"linksNeedToken,omitempty"`
@@ -141,6 +144,12 @@ func pull(ctx context.Context, loc Location, opts PullOptions) (*PullResult, err
 		return nil, err
 	}
 	defer copies.Close()
+	if src.artifact != nil {
+		if _, err := src.Members(ctx); err != nil {
+			return result, err
+		}
+		result.Unlisted = src.artifact.Unlisted()
+	}
 	if opts.Unpack != "" {
 		extract := opts.extract()
 		extract.Copies, extract.Resumed = copies, func(n int64) { result.BytesResumed = n }

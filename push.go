@@ -334,6 +334,11 @@ func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
 	result := p.expected(forms)
 	result.Warnings = append(p.unloadable, result.Warnings...)
 	if isArtifact {
+		for _, f := range original.Findings() {
+			result.Warnings = append(result.Warnings, f.Err.Error())
+		}
+	}
+	if isArtifact {
 		result.Source = &SourceArtifact{Reference: p.from.Redacted(), Digest: original.Descriptor().Digest, Copied: copied}
 	}
 	return forms, result, nil

@@ -47,6 +47,7 @@ func runInspect(c *cli.Context, s *session) error {
 	if err != nil {
 		return src.fail(err)
 	}
+	s.warnUnlisted(src.unlisted())
 	d := describe(info, members)
 	facts := &inspect.Facts{}
 	if !s.quiet || s.json {

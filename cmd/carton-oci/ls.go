@@ -51,6 +51,7 @@ func runLs(c *cli.Context, s *session) error {
 	if err != nil {
 		return src.fail(err)
 	}
+	s.warnUnlisted(src.unlisted())
 	if s.json {
 		l := listing{Reference: src.name, Digest: src.digest, ModelHash: src.modelHash(), Members: make([]member, 0, len(members))}
 		for _, m := range members {

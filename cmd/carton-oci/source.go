@@ -87,6 +87,21 @@ func (s *source) memberOf(m carton.Member) member {
 	return out
 }
 
+// warnUnlisted warns of layers that hold no member.
+func (s *session) warnUnlisted(names []string) {
+	for _, name := range names {
+		s.warnf("%s is in the artifact, and is no member: MANIFEST does not list it", carton.QuotePath(name))
+	}
+}
+
+// unlisted returns what an artifact holds besides its carton.
+func (s *source) unlisted() []string {
+	if s.artifact == nil {
+		return nil
+	}
+	return s.artifact.Unlisted()
+}
+
 // noCarton is what is said of a model that is no carton.
 const noCarton = "none: a model artifact without a carton"
 

@@ -120,6 +120,7 @@ func runTensors(c *cli.Context, s *session) error {
 			chosen = append(chosen, t)
 		}
 	}
+	s.warnUnlisted(src.unlisted())
 	s.printTensorList(src, chosen, notes)
 	if err := unlisted(notes); err != nil {
 		return src.fail(err)

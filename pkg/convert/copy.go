@@ -10,6 +10,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -123,6 +124,10 @@ func (c *copying) next(i int) (layout.Layer, PlannedLayer, error) {
 	}
 	n := c.layers
 	c.layers++
+	if c.src.layers[n].left {
+		plan.Paths = []string{c.src.nameOf(n)}
+		return c.src.blobLayer(desc, plan.Paths[0]), plan, c.src.checkLeft(n)
+	}
 	plan.Paths = c.paths[n]
 	if c.src.layers[n].format == formatRaw {
 		return c.src.rawLayer(n), plan, c.checkDiffID(i, desc.Digest)
@@ -136,6 +141,16 @@ func (c *copying) next(i int) (layout.Layer, PlannedLayer, error) {
 		return c.checkDiffID(i, c.src.read[n].known())
 	}
 	return l, plan, nil
+}
+
+// checkLeft refuses to publish a tar that nobody vouches for: other programs
+// unpack it without asking MANIFEST. A file is published as it is.
+func (s *Source) checkLeft(i int) error {
+	if s.layers[i].format == formatRaw {
+		return nil
+	}
+	err := s.inLayer(i, &layout.Error{Object: s.nameOf(i), Kind: layout.ErrFormat, Msg: "is a tar that MANIFEST lists nothing of, and is not published unchecked"})
+	return hint.With(err, "crane copy copies an artifact without looking into it; --layers or another option of form makes a new artifact of the carton alone")
 }
 
 // checkDiffID compares the digest of a layer without compression with what the

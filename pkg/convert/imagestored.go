@@ -80,6 +80,7 @@ func (s *Source) tarsCanBeShared() bool {
 	for i := range s.layers {
 		l := &s.layers[i]
 		switch {
+		case l.left:
 		case l.format != formatRaw:
 			tars++
 		case l.symlink == "" && (l.name == carton.ManifestName || l.name == carton.InfoName):
@@ -96,6 +97,9 @@ func (p *ImagePlan) share(ctx context.Context, src *Source, b *builder) error {
 	byPath := newPlanner(b.members, rolesOf(b.info), b.opts).byPath
 	for i := range src.manifest.Layers {
 		l := &src.layers[i]
+		if l.left {
+			continue
+		}
 		if l.format == formatRaw {
 			head.manifest = head.manifest || l.name == carton.ManifestName
 			if m := byPath[l.name]; m != nil {

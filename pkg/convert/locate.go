@@ -72,6 +72,7 @@ func (s *Source) locate() error {
 		l := &s.layers[i]
 		desc := s.manifest.Layers[i]
 		switch {
+		case l.left:
 		case l.format == formatRaw:
 			if err := s.add(l.name, &place{layer: i, size: desc.Size, link: l.symlink}); err != nil {
 				return err
@@ -165,6 +166,9 @@ func (s *Source) lookInside(ctx context.Context) error {
 
 func (s *Source) addScanned(ctx context.Context) error {
 	for _, i := range s.pending {
+		if s.layers[i].left = s.listsNothingOf(s.layers[i].entries); s.layers[i].left {
+			continue
+		}
 		if s.mapped() {
 			if err := s.addMapped(ctx, i); err != nil {
 				return err

@@ -17,6 +17,7 @@ type layerInfo struct {
 	format  format
 	list    []sizedLine // of a tar layer, nil where it has none
 	symlink string      // of a raw layer, "" where it is none
+	left    bool        // MANIFEST lists nothing of it: it is no member's
 
 	tar     *tarCheck          // of a tar layer of the mapping: what it must be
 	diffID  digest.Digest      // of a compressed tar layer that was looked into
@@ -103,7 +104,7 @@ func layerName(annotations map[string]string) (string, error) {
 func (s *Source) checkTitles() error {
 	for i, desc := range s.manifest.Layers {
 		title, name := desc.Annotations[ocispec.AnnotationTitle], s.layers[i].name
-		if s.layers[i].format == formatRaw && title != "" && title != name {
+		if s.layers[i].format == formatRaw && !s.layers[i].left && title != "" && title != name {
 			return &carton.Error{
 				Path: name, Kind: carton.ErrFormat,
 				Msg: fmt.Sprintf("the layer's title differs from its path: got %.128q", title),

@@ -91,6 +91,7 @@ func (s *Source) open(ctx context.Context) error {
 		}
 		return s.checkModelHash()
 	}
+	s.leaveUnlisted()
 	if err := s.checkTitles(); err != nil {
 		return err
 	}

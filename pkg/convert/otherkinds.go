@@ -33,25 +33,30 @@ const packFolder = "; carton-oci push DIR REF2 --runner NAME --framework-version
 // (manifest), helm, wasm's OCI specification, cosign, sigstore and oras.
 var otherKinds = []otherKind{
 	{
-		"a KitOps ModelKit", []string{"application/vnd.kitops.modelkit.", "application/vnd.jozu.model."},
+		"a KitOps ModelKit",
+		[]string{"application/vnd.kitops.modelkit.", "application/vnd.jozu.model."},
 		"kit unpack REF -d DIR unpacks it" + packFolder,
 	},
 	{
-		"a model of Docker Model Runner, in Docker's own format", []string{"application/vnd.docker.ai."},
+		"a model of Docker Model Runner, in Docker's own format",
+		[]string{"application/vnd.docker.ai."},
 		"docker model pull REF runs it; oras blob fetch --output model.gguf REPOSITORY@DIGEST gets one of its files, and carton-oci pack makes a carton of that",
 	},
 	{
-		"a model of ollama", []string{"application/vnd.ollama.image."},
+		"a model of ollama",
+		[]string{"application/vnd.ollama.image."},
 		"ollama pull REF runs it; oras blob fetch --output model.gguf REPOSITORY@DIGEST gets its weights, and carton-oci pack makes a carton of those",
 	},
 	{"a Helm chart", []string{"application/vnd.cncf.helm."}, "helm pull oci://REPOSITORY gets it"},
 	{"a WebAssembly component", []string{"application/vnd.wasm."}, "wkg oci pull REF gets it; carton-oci pack --runner wasm makes a carton of it"},
 	{
-		"a signature or an attestation", []string{"application/vnd.dev.cosign.", "application/vnd.dev.sigstore.", "application/vnd.in-toto", "application/vnd.cncf.notary."},
+		"a signature or an attestation",
+		[]string{"application/vnd.dev.cosign.", "application/vnd.dev.sigstore.", "application/vnd.in-toto", "application/vnd.cncf.notary."},
 		"name the artifact that it is about",
 	},
 	{
-		"a container image", []string{ocispec.MediaTypeImageConfig, "application/vnd.docker.container.image.v1+json"},
+		"a container image",
+		[]string{ocispec.MediaTypeImageConfig, "application/vnd.docker.container.image.v1+json"},
 		"crane export REF - | tar -x -C DIR unpacks it, a model in an image (a modelcar) too; where DIR then has a MANIFEST, it is a carton" + packFolder,
 	},
 	{

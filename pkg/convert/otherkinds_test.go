@@ -10,7 +10,9 @@ import (
 )
 
 // layerOf is a layer of another program's type.
-func typedLayer(mediaType string) foreignLayer { return foreignLayer{mediaType: mediaType, data: []byte(mediaType)} }
+func typedLayer(mediaType string) foreignLayer {
+	return foreignLayer{mediaType: mediaType, data: []byte(mediaType)}
+}
 
 // TestOtherKindsAreCalledByTheirName: image manifests as other programs write
 // them, and the program that helps.

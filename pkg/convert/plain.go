@@ -8,6 +8,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -73,7 +74,7 @@ func (s *Source) openUnhashed(ctx context.Context, path string, p *place) (io.Re
 		if err == nil && (h.Path != path || h.Offset != p.off || h.Size != p.size) {
 			continue
 		}
-		r := &bound{ReadCloser: &tarFile{t: t, unpacked: unpacked{ReadCloser: plain, blob: blob}}, life: s.life, cancel: cancel}
+		r := &bound{ReadCloser: &tarFile{t: t, Over: iox.Over{ReadCloser: plain, Under: blob}}, life: s.life, cancel: cancel}
 		if err == io.EOF { //nolint:errorlint // Next's own
 			err = errTarChanged(path)
 		}
@@ -87,7 +88,7 @@ func (s *Source) openUnhashed(ctx context.Context, path string, p *place) (io.Re
 // tarFile reads one file of a tar, and what follows up to the tar's end, before it
 // says io.EOF.
 type tarFile struct {
-	unpacked
+	iox.Over
 	t *layout.TarReader
 }
 

@@ -208,9 +208,6 @@ func (s *Source) CheckFraming(ctx context.Context, name string) error {
 // CRC implements [carton.Source]: an artifact has none.
 func (s *Source) CRC(string) (uint32, bool) { return 0, false }
 
-// Findings implements [carton.Source].
-func (s *Source) Findings() []carton.Finding { return nil }
-
 // checkGap compares bytes of a tar layer that hold no content with the plan's.
 func (s *Source) checkGap(ctx context.Context, p *place, from, to int64) error {
 	if from == to {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -139,10 +140,12 @@ func (t *tarCheck) bytes(ctx context.Context, from, to int64) ([]byte, error) {
 }
 
 func (t *tarCheck) differs() error {
-	return &layout.Error{
+	err := error(&layout.Error{
 		Object: t.name, Kind: layout.ErrFormat,
 		Msg: cmp.Or(t.wrong, "the tar layer is not what its annotation "+AnnotationMembers+" says"),
-	}
+	})
+	return hint.With(err, "a program that changes dates or owners in tar layers (regctl image mod, skopeo with another compression) makes others of them:"+
+		" copy the artifact as it was pushed; to get at this copy's files: oras blob fetch --output - REPOSITORY@%s | tar -x -C DIR, and compare them with MANIFEST", t.name)
 }
 
 // planOf makes the plan of a listed tar layer. Lines are looked up in m, line 0

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -58,8 +60,12 @@ func TestListedTarsHoldNothingElse(t *testing.T) {
 			repacked := s.keep("", c.repack(tar))
 			m.Layers[2].Digest, m.Layers[2].Size = repacked.Digest, repacked.Size
 			desc := s.keep(ocispec.MediaTypeImageManifest, marshal(m))
-			if err := readAll(t, s, desc, OpenOptions{}); !errors.Is(err, c.kind) {
+			err = readAll(t, s, desc, OpenOptions{})
+			if !errors.Is(err, c.kind) {
 				t.Errorf("got %v, want %v", err, c.kind)
+			}
+			if hints := hint.Of(err); name == "another mode" && (len(hints) != 1 || !strings.Contains(hints[0], "oras blob fetch --output - REPOSITORY@"+string(repacked.Digest))) {
+				t.Errorf("got the hints %q, want how to get at the files of a tar that somebody changed", hints)
 			}
 			if s.open != 0 {
 				t.Errorf("%d bodies are open", s.open)
