@@ -194,6 +194,7 @@ func bombZip(t *testing.T, name string, n int, method uint16) {
 		path := fmt.Sprintf("model/%d.bin", i)
 		manifest += path + "=" + add(path, method, bombContent(i)) + "\n"
 	}
+	manifest += "tensor_data/index.toml=" + add("tensor_data/index.toml", zip.Store, strings.NewReader(emptyIndex)) + "\n"
 	add("MANIFEST", zip.Store, strings.NewReader(manifest))
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -228,6 +229,8 @@ func (u *user) manyNames(t *testing.T, name, letter string) {
 		add(path, "1")
 		manifest.WriteString(path + "=" + hash + "\n")
 	}
+	add("tensor_data/index.toml", emptyIndex)
+	manifest.WriteString("tensor_data/index.toml=" + hexSum(emptyIndex) + "\n")
 	add("MANIFEST", manifest.String())
 	if err := w.Close(); err != nil {
 		t.Fatal(err)

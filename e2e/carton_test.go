@@ -50,8 +50,12 @@ type model struct {
 	lie      func(manifest string) string // nil, or what MANIFEST says instead
 }
 
+// emptyIndex is the tensor_data/index.toml of a carton without tensors, which the
+// format's reference loader wants all the same.
+const emptyIndex = "tensor = []\n"
+
 func newModel(files map[string]string) *model {
-	m := &model{files: map[string]string{"carton.toml": info}, symlinks: map[string]string{}}
+	m := &model{files: map[string]string{"carton.toml": info, "tensor_data/index.toml": emptyIndex}, symlinks: map[string]string{}}
 	maps.Copy(m.files, files)
 	return m
 }

@@ -104,7 +104,8 @@ func writeLarge(t testing.TB, name string) string {
 	sum, crc := sha256.New(), crc32.NewIEEE()
 	writeLargeMember(t, io.MultiWriter(sum, crc))
 	digest := hexOf(sum)
-	manifest := "carton.toml=" + hexSum(info) + "\n" + largeMember + "=" + digest + "\n"
+	manifest := "carton.toml=" + hexSum(info) + "\n" + largeMember + "=" + digest + "\n" +
+		"tensor_data/index.toml=" + hexSum(emptyIndex) + "\n"
 
 	f, err := os.Create(name)
 	if err != nil {
@@ -121,7 +122,7 @@ func writeLarge(t testing.TB, name string) string {
 		t.Fatal(err)
 	}
 	writeLargeMember(t, member)
-	for _, small := range [][2]string{{"carton.toml", info}, {"MANIFEST", manifest}} {
+	for _, small := range [][2]string{{"carton.toml", info}, {"tensor_data/index.toml", emptyIndex}, {"MANIFEST", manifest}} {
 		member, err := w.Create(small[0])
 		if err == nil {
 			_, err = io.WriteString(member, small[1])

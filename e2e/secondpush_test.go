@@ -33,11 +33,11 @@ type fragile struct {
 }
 
 const (
-	// mostEnd is how much of the end may be read: the largest end record with its
-	// largest comment, and a little.
-	mostEnd = 66 << 10
+	// mostEnd is how much of the end may be read: what a reader takes at once, to
+	// find an end record with the largest comment there can be.
+	mostEnd = 96 << 10
 	// mostAhead is how far a read of a local header may go on.
-	mostAhead = 64
+	mostAhead = 128
 )
 
 var errFragile = errors.New("a member was read")
