@@ -131,7 +131,7 @@ func TestHumanSize(t *testing.T) {
 
 func TestParseSize(t *testing.T) {
 	for text, want := range map[string]int64{
-		"0": 0, "4096": 4096, "1kB": 1000, "1KB": 1000, "64KiB": 64 << 10, "64kib": 64 << 10, "16 MiB": 16 << 20, "1GB": 1e9, "8GiB": 8 << 30, "7B": 7,
+		"0": 0, "4096": 4096, "1kB": 1000, "1KB": 1000, "64KiB": 64 << 10, "64kib": 64 << 10, "16 MiB": 16 << 20, "1GB": 1e9, "8GiB": 8 << 30, "7B": 7, "1M": 1 << 20, "16k": 16 << 10, "2G": 2 << 30,
 	} {
 		if got, err := parseSize(text); err != nil || got != want {
 			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/carton-oci/carton-oci/internal/hint"
 )
 
 // held is what a zip or folder holds: its files by path, MANIFEST and LINKS
@@ -29,7 +31,8 @@ func matchMembers(m *Manifest, links *Links, files held) ([]Member, error) {
 		case links != nil && len(links.URLs[e.Hash]) > 0:
 			member = Member{Size: -1, Place: PlaceLinked}
 		default:
-			return nil, errorf(ErrFormat, e.Path, "is listed in MANIFEST, but neither in the %s nor in LINKS", files.what)
+			err := errorf(ErrFormat, e.Path, "is listed in MANIFEST, but neither in the %s nor in LINKS", files.what)
+			return nil, adviseBundles(err, files)
 		}
 		member.Path, member.Hash = e.Path, e.Hash
 		members = append(members, member)
@@ -44,6 +47,21 @@ func matchMembers(m *Manifest, links *Links, files held) ([]Member, error) {
 	}
 	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Path, b.Path) })
 	return members, nil
+}
+
+// bundlesFolder is where a tool that unpacks nothing puts an artifact's tar layers:
+// oras pull. docs/mapping.md has the name.
+const bundlesFolder = ".bundles/"
+
+// adviseBundles adds to the error for a member that is not there that it may lie in
+// a tar beside MANIFEST.
+func adviseBundles(err error, files held) error {
+	for p := range files.all {
+		if strings.HasPrefix(p, bundlesFolder) && strings.HasSuffix(p, ".tar") {
+			return hint.With(err, "files are packed in %s, as oras pull leaves them; in the folder: for t in .bundles/*.tar; do tar -xf \"$t\"; done; rm -r .bundles", p)
+		}
+	}
+	return err
 }
 
 // errUnlisted names the first of the files that MANIFEST does not list.
