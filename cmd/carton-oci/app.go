@@ -21,7 +21,8 @@ func newApp(out *printer) *cli.App {
 
 Environment: DOCKER_CONFIG, REGISTRY_AUTH_FILE (credentials), HTTPS_PROXY,
 NO_PROXY, SSL_CERT_FILE, SOURCE_DATE_EPOCH, CARTON_OCI_CACHE (a folder that
-remembers uploads under way; empty for none).
+remembers uploads under way; empty for none), CARTON_OCI_MEDIA_TYPES (the family
+of media types that push writes: cnai, cncf or cnai-draft).
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 content does not match its hash
 or breaks the format, 4 not found, 5 not allowed, 130 interrupted.`,

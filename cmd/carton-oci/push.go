@@ -34,7 +34,7 @@ that form shares nothing, and doubles what is stored.`,
 		Flags: flags([]cli.Flag{
 			&cli.StringFlag{Name: "layers", Usage: "`FORM` of layers: raw or tar; with --image tar", Value: string(convert.FormRaw)},
 			&cli.StringFlag{Name: "bundle-below", Usage: "bundle files that are no weights and smaller than `SIZE`"},
-			&cli.StringFlag{Name: "media-types", Usage: "`FAMILY` of media types: cnai, cncf or cnai-draft", Value: string(convert.FamilyCNAI)},
+			&cli.StringFlag{Name: "media-types", Usage: "`FAMILY` of media types: cnai, cncf or cnai-draft", DefaultText: "$" + mediaTypesVariable + ", else cnai"},
 			&cli.StringFlag{Name: "compress", Usage: "`METHOD` for bundles: none, zstd or gzip", Value: string(convert.CompressNone)},
 			&cli.StringSliceFlag{Name: "annotation", Usage: "annotate the image manifest with `KEY=VALUE` (may be repeated)"},
 			&cli.BoolFlag{Name: "no-clobber", Usage: "refuse to move a tag that points to something else"},
@@ -112,10 +112,6 @@ func mappingOf(c *cli.Context) (convert.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	types, err := oneOf(c, "media-types", string(convert.FamilyCNAI), string(convert.FamilyCNCF), string(convert.FamilyDraft))
-	if err != nil {
-		return o, err
-	}
 	compress, err := oneOf(c, "compress", string(convert.CompressNone), string(convert.CompressZstd), string(convert.CompressGzip))
 	if err != nil {
 		return o, err
@@ -124,8 +120,8 @@ func mappingOf(c *cli.Context) (convert.Options, error) {
 	if c.IsSet("layers") {
 		o.Layers = convert.Form(layers)
 	}
-	if c.IsSet("media-types") {
-		o.MediaTypes = convert.Family(types)
+	if err := setMediaTypes(c, &o); err != nil {
+		return o, err
 	}
 	if c.IsSet("compress") {
 		o.Compress = convert.Compression(compress)
@@ -150,6 +146,26 @@ func mappingOf(c *cli.Context) (convert.Options, error) {
 	}
 	o.Created, err = created()
 	return o, err
+}
+
+// mediaTypesVariable names the environment variable with the family of media types
+// that is written where --media-types asks for none.
+const mediaTypesVariable = "CARTON_OCI_MEDIA_TYPES"
+
+// setMediaTypes reads the flag and, where it is not given, the variable.
+func setMediaTypes(c *cli.Context, o *convert.Options) error {
+	families := []string{string(convert.FamilyCNAI), string(convert.FamilyCNCF), string(convert.FamilyDraft)}
+	if c.IsSet("media-types") {
+		types, err := oneOf(c, "media-types", families...)
+		o.MediaTypes = convert.Family(types)
+		return err
+	}
+	text := os.Getenv(mediaTypesVariable)
+	if text != "" && !slices.Contains(families, text) {
+		return usagef(c.Command.Name, "%s: got %s, want %s", mediaTypesVariable, quoted(text), strings.Join(families, " or "))
+	}
+	o.DefaultMediaTypes = convert.Family(text)
+	return nil
 }
 
 // formFlags are the flags that ask for a form of the artifact.

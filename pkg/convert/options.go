@@ -69,8 +69,11 @@ const (
 type Options struct {
 	// Layers is the form of layers; "" is FormRaw, or FormTar with Image.
 	Layers Form
-	// MediaTypes is the family of media types; "" is FamilyCNAI.
+	// MediaTypes is the family of media types; "" is DefaultMediaTypes.
 	MediaTypes Family
+	// DefaultMediaTypes is the family where nobody asks for one, and "" is
+	// FamilyCNAI. It asks for no form: an artifact is copied in whatever family it is.
+	DefaultMediaTypes Family
 	// Compress compresses bundles; "" is CompressNone. Other tools read only that.
 	Compress Compression
 	// BundleBelow bundles members that are no weights and smaller than this many
@@ -123,7 +126,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Layers = cmp.Or(o.Layers, FormTar)
 	}
 	o.Layers = cmp.Or(o.Layers, FormRaw)
-	o.MediaTypes = cmp.Or(o.MediaTypes, FamilyCNAI)
+	o.MediaTypes = cmp.Or(o.MediaTypes, o.DefaultMediaTypes, FamilyCNAI)
 	o.Compress = cmp.Or(o.Compress, CompressNone)
 	_, family := families[o.MediaTypes]
 	switch {
