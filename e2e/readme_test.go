@@ -142,8 +142,7 @@ func readmeFiles(t *testing.T, u *user) {
 		"model/config.json":       "{}",
 		"model/main.py":           "def load(): pass\n",
 		"model/README.md":         "# m\n",
-		"model.pt": string(modeltest.TorchZip("model", "little", modeltest.Record{Name: "data.pkl", Data: []byte("\x80\x02.")},
-			modeltest.Record{Name: "code/__torch__.py", Data: []byte("class M:\n")}, modeltest.Record{Name: "constants.pkl", Data: []byte("\x80\x02).")})),
+		"model.pt":                string(modeltest.TorchScript("model")),
 	} {
 		if err := os.MkdirAll(filepath.Dir(u.path(name)), 0o755); err != nil {
 			t.Fatal(err)

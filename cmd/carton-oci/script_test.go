@@ -20,7 +20,6 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
-	"github.com/carton-oci/carton-oci/internal/modeltest"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -60,6 +59,8 @@ import (
 //	links FILE                  print what LINKS of a carton names
 //	mksafetensors FILE NAME:DTYPE:DIM,DIM…
 //	                            write a safetensors file
+//	mktorchscript FILE          write an archive as torch.jit.save does
+//	mkwasm FILE                 write a WebAssembly component
 //	mkpt2 FILE                  write a PT2 archive of two models, a and b
 //	tail FILE TEXT              want these last bytes of a file
 func TestScripts(t *testing.T) {
@@ -89,7 +90,7 @@ func TestScripts(t *testing.T) {
 			"cut": scriptCut, "spoil": scriptSpoil, "registry": scriptRegistry, "web": scriptWeb, "corrupt": scriptCorrupt,
 			"fault": scriptFault, "requests": scriptRequests, "json": scriptJSON, "keys": scriptKeys, "entries": scriptEntries,
 			"fixture": scriptFixture, "mkreference": scriptReference, "links": scriptLinks, "image": scriptImage,
-			"mksafetensors": scriptSafetensors, "mkpt2": scriptPT2, "tail": scriptTail,
+			"mksafetensors": scriptSafetensors, "mkpt2": scriptPT2, "mktorchscript": scriptTorchScript, "mkwasm": scriptWasm, "tail": scriptTail,
 		},
 	})
 }
@@ -361,10 +362,6 @@ func scriptFixture(ts *testscript.TestScript, _ bool, args []string) {
 	content, err := os.ReadFile(testenv.Foreign(state(ts).tb, args[1]))
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), content, 0o644))
-}
-
-func scriptReference(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), modeltest.Carton(state(ts).tb), 0o644))
 }
 
 func scriptImage(ts *testscript.TestScript, _ bool, args []string) {

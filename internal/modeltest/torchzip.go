@@ -167,3 +167,18 @@ func Records(t testing.TB, b []byte) []Record {
 	}
 	return records
 }
+
+// TorchScript returns an archive as torch.jit.save writes it, of a module without
+// code or weights: its root folder is called by the file's name.
+// https://github.com/pytorch/pytorch/blob/v2.9.1/torch/csrc/jit/serialization/export_module.cpp
+func TorchScript(root string) []byte {
+	return TorchZip(root, "little",
+		Record{"data.pkl", []byte("\x80\x02c__torch__\nModule\nq\x00)\x81}b.")},
+		Record{"code/__torch__.py", []byte("class Module(Module):\n  __parameters__ = []\n  __buffers__ = []\n")},
+		Record{"constants.pkl", []byte("\x80\x02).")},
+	)
+}
+
+// Wasm is the smallest WebAssembly component: a header and no section.
+// https://github.com/WebAssembly/component-model/blob/main/design/mvp/Binary.md#component-definitions
+const Wasm = "\x00asm\x0d\x00\x01\x00"
