@@ -159,21 +159,3 @@ func leftBehind(ctx context.Context, store layout.Store, tags []string, modelHas
 	}
 	return left, nil
 }
-
-// refuseClobber refuses to move tags that point to another image manifest.
-func refuseClobber(ctx context.Context, store layout.Store, tags []string, desc ocispec.Descriptor) error {
-	for _, tag := range tags {
-		is, err := store.Resolve(ctx, tag)
-		switch {
-		case errors.Is(err, layout.ErrNotFound):
-		case err != nil:
-			return fmt.Errorf("look for tag %s: %w", tag, err)
-		case is.Digest != desc.Digest:
-			err := &layout.Error{
-				Object: "tag " + tag, Kind: layout.ErrTagExists, Msg: fmt.Sprintf("points to %s, not to %s", is.Digest, desc.Digest),
-			}
-			return hint.With(err, "choose another tag, or push without --no-clobber")
-		}
-	}
-	return nil
-}

@@ -64,7 +64,7 @@ func (p *push) sendBoth(ctx context.Context, forms *convert.Forms, result *PushR
 		return err
 	}
 	if p.opts.NoClobber {
-		if err := refuseClobber(ctx, store, p.tags, art.Descriptor); err != nil {
+		if err := layout.CheckTags(ctx, store, art.Digest, p.tags...); err != nil {
 			return err
 		}
 	}
@@ -72,8 +72,9 @@ func (p *push) sendBoth(ctx context.Context, forms *convert.Forms, result *PushR
 	if err != nil {
 		return fmt.Errorf("image form: %w", err)
 	}
-	if err := store.PutManifest(ctx, art.Descriptor, art.Manifest, p.tags...); err != nil {
-		return fmt.Errorf("push image manifest: %w", err)
+	// The image form may have taken hours: its way is looked at once more.
+	if err := layout.PutManifest(ctx, store, art, layout.PushOptions{Tags: p.tags, NoClobber: p.opts.NoClobber}); err != nil {
+		return err
 	}
 	result.took(pushed)
 	result.BytesUploaded += image.BytesUploaded
@@ -116,10 +117,10 @@ func (p *push) checkImage(ctx context.Context, forms *convert.Forms) error {
 	if !p.opts.NoClobber {
 		return nil
 	}
-	if err := refuseClobber(ctx, p.site.store, p.tags, forms.Artifact.Descriptor); err != nil || forms.Image == nil {
+	if err := layout.CheckTags(ctx, p.site.store, forms.Artifact.Digest, p.tags...); err != nil || forms.Image == nil {
 		return err
 	}
-	return refuseClobber(ctx, p.site.store, p.imageTags, forms.Image.Descriptor)
+	return layout.CheckTags(ctx, p.site.store, forms.Image.Digest, p.imageTags...)
 }
 
 // explainRefusal says what an image manifest may have been refused for, and what

@@ -379,3 +379,39 @@ func TestTheArtifactMovesLast(t *testing.T) {
 		t.Errorf("got %v, want canceled", err)
 	}
 }
+
+// Somebody tags another model while the image form is on its way.
+func TestNoClobberBehindTheImageForm(t *testing.T) {
+	target := &tagsBetween{watched: inMemory()}
+	theirs := pushTo(t, target.watched, "elsewhere", other())
+	target.then = func(ctx context.Context) error {
+		desc, err := target.watched.Resolve(ctx, "elsewhere")
+		if err != nil {
+			return err
+		}
+		return target.watched.Tag(ctx, desc, "1")
+	}
+	_, err := PushSource(t.Context(), sample(), "sample", "1", PushOptions{
+		Options: Options{Target: target}, Image: ImagePush, NoClobber: true, AllowInvalid: true,
+	})
+	if !errors.Is(err, layout.ErrTagExists) {
+		t.Errorf("got %v, want ErrTagExists", err)
+	}
+	if desc, err := target.Resolve(t.Context(), "1"); err != nil || desc.Digest != theirs.Digest {
+		t.Errorf("the tag has moved: %v, %v", desc, err)
+	}
+}
+
+// tagsBetween does something once the tag 1-image is there.
+type tagsBetween struct {
+	*watched
+	then func(ctx context.Context) error
+}
+
+func (b *tagsBetween) Tag(ctx context.Context, desc ocispec.Descriptor, tag string) error {
+	err := b.watched.Tag(ctx, desc, tag)
+	if err == nil && tag == "1-image" {
+		err = b.then(ctx)
+	}
+	return err
+}

@@ -163,6 +163,10 @@ func (d *Dir) FetchManifest(ctx context.Context, desc ocispec.Descriptor) ([]byt
 // PutManifest implements [Store]. The blobs that an image manifest lists must be
 // there.
 func (d *Dir) PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, tags ...string) error {
+	return d.putManifest(ctx, desc, content, false, tags...)
+}
+
+func (d *Dir) putManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, noClobber bool, tags ...string) error {
 	for _, tag := range tags {
 		if !tagPattern.MatchString(tag) || CheckDigest(digest.Digest(tag)) == nil {
 			return fmt.Errorf("tag %s: %w", quote(tag), fs.ErrInvalid)
@@ -181,6 +185,11 @@ func (d *Dir) PutManifest(ctx context.Context, desc ocispec.Descriptor, content 
 		return err
 	}
 	return d.write(ctx, ocispec.ImageIndexFile, true, func() ([]byte, error) {
+		if noClobber {
+			if err := CheckTags(ctx, d, desc.Digest, tags...); err != nil {
+				return nil, err
+			}
+		}
 		index, err := d.readIndex()
 		if err != nil {
 			return nil, err

@@ -28,7 +28,8 @@ type PushOptions struct {
 	// Tags are pointed to the artifact when it is complete.
 	Tags []string
 	// NoClobber refuses, with ErrTagExists, to move a tag that points to another
-	// artifact. It looks before anything is sent and again before the tags move.
+	// artifact. It looks before anything is sent and again before the tags move
+	// ([PutManifest]).
 	NoClobber bool
 	// Concurrency is how many blobs are pushed at once; 0 is 8.
 	Concurrency int
@@ -85,19 +86,40 @@ func Push(ctx context.Context, s Store, a *Artifact, opts PushOptions) (*PushRes
 		store: s, opts: opts, budget: download.NewBudget(opts.Concurrency),
 		status: map[digest.Digest]Status{}, resumed: map[digest.Digest]int64{},
 	}
-	if err := p.checkTags(ctx, a); err != nil {
-		return nil, err
+	if opts.NoClobber {
+		if err := CheckTags(ctx, s, a.Digest, opts.Tags...); err != nil {
+			return nil, err
+		}
 	}
 	if err := p.pushAll(ctx, uniqueLayers(a)); err != nil {
 		return nil, err
 	}
-	if err := p.checkTags(ctx, a); err != nil {
+	if err := PutManifest(ctx, s, a, opts); err != nil {
 		return nil, err
 	}
-	if err := s.PutManifest(ctx, a.Descriptor, a.Manifest, opts.Tags...); err != nil {
-		return nil, fmt.Errorf("push image manifest: %w", err)
-	}
 	return p.result(a), nil
+}
+
+// PutManifest is the end of [Push]: the image manifest, whose blobs are there, and the
+// tags. With NoClobber it looks at the tags once more, in a folder while nobody else
+// writes its index; a registry has no such thing, and a tag that moves between two
+// requests of ours is moved again.
+func PutManifest(ctx context.Context, s Store, a *Artifact, opts PushOptions) error {
+	var err error
+	if d, ok := s.(*Dir); ok {
+		err = d.putManifest(ctx, a.Descriptor, a.Manifest, opts.NoClobber, opts.Tags...)
+	} else {
+		if opts.NoClobber {
+			err = CheckTags(ctx, s, a.Digest, opts.Tags...)
+		}
+		if err == nil {
+			err = s.PutManifest(ctx, a.Descriptor, a.Manifest, opts.Tags...)
+		}
+	}
+	if err != nil && !errors.Is(err, ErrTagExists) {
+		err = fmt.Errorf("push image manifest: %w", err)
+	}
+	return err
 }
 
 // CheckArtifact asks a store whether it is known not to take an artifact: too
@@ -162,19 +184,16 @@ func uniqueLayers(a *Artifact) []Layer {
 	return list
 }
 
-// checkTags refuses to move tags, where that was asked for.
-func (p *pusher) checkTags(ctx context.Context, a *Artifact) error {
-	if !p.opts.NoClobber {
-		return nil
-	}
-	for _, tag := range p.opts.Tags {
-		desc, err := p.store.Resolve(ctx, tag)
+// CheckTags is ErrTagExists where one of the tags points to another artifact.
+func CheckTags(ctx context.Context, s Fetcher, want digest.Digest, tags ...string) error {
+	for _, tag := range tags {
+		desc, err := s.Resolve(ctx, tag)
 		switch {
 		case errors.Is(err, ErrNotFound):
 		case err != nil:
 			return fmt.Errorf("look for tag %s: %w", quote(tag), err)
-		case desc.Digest != a.Digest:
-			return hint.With(errorf(ErrTagExists, "tag "+tag, "points to %s, not to %s", desc.Digest, a.Digest),
+		case desc.Digest != want:
+			return hint.With(errorf(ErrTagExists, "tag "+tag, "points to %s, not to %s", desc.Digest, want),
 				"choose another tag, or push without --no-clobber")
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/registry/remote"
 
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
@@ -80,7 +81,25 @@ func (r *Repository) putManifest(ctx context.Context, desc ocispec.Descriptor, c
 	if got := resp.Header.Get(digestHeader); got != "" && got != desc.Digest.String() {
 		return false, fmt.Errorf("%s stored %q, want %s: %w", r.host.host, said(got), desc.Digest, layout.ErrDigest)
 	}
-	return resp.Header.Get("OCI-Subject") != "", nil
+	if resp.StatusCode != http.StatusCreated {
+		err = r.confirm(ctx, desc, name, resp.StatusCode)
+	}
+	return resp.Header.Get("OCI-Subject") != "", err
+}
+
+// confirm asks for a manifest that was answered with another status than the
+// specification's: something before the registry may say yes to everything.
+func (r *Repository) confirm(ctx context.Context, desc ocispec.Descriptor, name string, status int) error {
+	is, err := r.Resolve(r.push(ctx), name)
+	switch {
+	case err == nil && is.Digest == desc.Digest:
+		return nil
+	case err == nil:
+		err = fmt.Errorf("%s answered %d to it, and has %s in its place: %w", r.host.host, status, is.Digest, layout.ErrDigest)
+	default:
+		err = fmt.Errorf("%s answered %d to it, and does not show it: %w", r.host.host, status, err)
+	}
+	return hint.With(err, "push again; if it stays so, something between here and the registry answers in its place")
 }
 
 func hasSubject(content []byte) bool {

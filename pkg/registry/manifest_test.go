@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -317,5 +319,25 @@ func TestManifestCancelled(t *testing.T) {
 	checkError(t, err, context.Canceled, "canceled", "")
 	if got := reg.Count("HEAD", ""); got != 1 {
 		t.Errorf("asked %d times, want once", got)
+	}
+}
+
+// Something before the registry answers to a manifest in its place.
+func TestAManifestThatNobodyStored(t *testing.T) {
+	desc, content := imageManifest(t, describeBytes([]byte("{}")))
+	for _, status := range []int{200, 202, 204} {
+		reg := registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{AnyManifest: true}})
+		repo := dial(t, reg, "org/m", Options{})
+		reg.Break(registrytest.Fault{Methods: "PUT", Path: manifests, Effect: registrytest.Answer(status, "")})
+		err := repo.PutManifest(t.Context(), desc, content, "1")
+		if !errors.Is(err, layout.ErrNotFound) || !strings.Contains(err.Error(), fmt.Sprintf("answered %d to it, and does not show it", status)) {
+			t.Errorf("got %v, want that %d is not believed", err, status)
+		}
+		reg.AddManifest("org/m", desc.MediaType, bytes.Replace(content, []byte("{"), []byte(" {"), 1), "1")
+		reg.Mend()
+		reg.Break(registrytest.Fault{Methods: "PUT", Path: manifests, Effect: registrytest.Answer(status, "")})
+		if err := repo.PutManifest(t.Context(), desc, content, "1"); !errors.Is(err, layout.ErrDigest) {
+			t.Errorf("a tag of another: got %v, want ErrDigest", err)
+		}
 	}
 }
