@@ -150,8 +150,8 @@ func TestWhatIsThereIsComparedWithWhatIsWanted(t *testing.T) {
 		"a folder of notes":      {PullOptions{Unpack: in("notes")}, "is no such carton", "move that away"},
 		"a carton and notes":     {PullOptions{Unpack: in("noted")}, "is no such carton", "move that away"},
 		"a file for a folder":    {PullOptions{Unpack: in("same.carton")}, "is a file, want a folder", "give another name"},
-		"a choice, folder there": {PullOptions{Unpack: in("same"), Include: []string{"*.bin"}}, "no hash to compare", ""},
-		"a choice, notes there":  {PullOptions{Unpack: in("notes"), Folder: "model"}, "no hash to compare", "move that away"},
+		"a choice, folder there": {PullOptions{Unpack: in("same"), Include: []string{"*.bin"}}, "holds MANIFEST, which is not of this choice", ""},
+		"a choice, notes there":  {PullOptions{Unpack: in("notes"), Folder: "model"}, "holds notes.txt, which is not of this choice", "move that away"},
 		"a whole one for a thin": {PullOptions{Output: in("same.carton"), Thin: true, LinkBase: "https://h"}, "is not thin", ""},
 	} {
 		result, err := Pull(t.Context(), "1", options(test.opts))

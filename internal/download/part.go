@@ -139,9 +139,14 @@ func (p *part) fetchable() bool {
 	return p.from <= p.next || p.ahead < Ahead/BlockSize || p.blocks[p.next].state == old
 }
 
-// take takes the first blocks to fetch, at most n. The part is fetchable.
+// take takes the first blocks to fetch: n, or all to the end of the part where one
+// range holds them and less than n whole blocks would be left, which are not worth a
+// request. The part is fetchable.
 func (p *part) take(n int) (first, count int) {
 	first = p.from
+	if left := p.Size - int64(first+n)*BlockSize; left < int64(n)*BlockSize && len(p.blocks)-first <= RangeSize/BlockSize {
+		n = len(p.blocks) - first
+	}
 	for count < n && first+count < len(p.blocks) && p.blocks[first+count].state == todo {
 		p.blocks[first+count].state = taken
 		count++

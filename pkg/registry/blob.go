@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,7 +122,8 @@ func (r *Repository) Mount(ctx context.Context, desc ocispec.Descriptor, from la
 // It survives what may pass, and verifies nothing. Each request goes to the
 // registry itself: the address that it redirects to may expire. An answer of another
 // size is httprange.ErrAnswer and not ErrDigest: it may be a proxy's error page, and
-// says nothing of the blob.
+// says nothing of the blob. What is small comes over the connection that manifests come
+// over: a new one takes as long as such an answer, or three times that with TLS.
 func (r *Repository) OpenRange(ctx context.Context, desc ocispec.Descriptor, off, n int64) (io.ReadCloser, error) {
 	if err := checkDigest(desc.Digest); err != nil {
 		return nil, fmt.Errorf("blob: %w: %w", err, layout.ErrFormat)
@@ -130,8 +132,12 @@ func (r *Repository) OpenRange(ctx context.Context, desc ocispec.Descriptor, off
 	if err != nil {
 		return nil, err
 	}
+	client := r.blob
+	if size := min(cmp.Or(max(n, 0), desc.Size), desc.Size-off); size <= smallBytes {
+		client = r.small
+	}
 	g := &httprange.Getter{
-		Do:            r.getBlob,
+		Do:            r.getBlob(client),
 		Policy:        r.client.opts.Policy,
 		CheckResponse: r.host.answerError,
 		Transient:     func(err error) bool { return transient(ctx, err, r.host.reached.Load()) },
@@ -145,13 +151,18 @@ func (r *Repository) OpenRange(ctx context.Context, desc ocispec.Descriptor, off
 	return body, nil
 }
 
-func (r *Repository) getBlob(req *http.Request) (*http.Response, error) {
-	resp, err := r.blob.Do(req)
-	if err != nil {
-		return nil, r.host.requestError(err)
+// smallBytes is how much of a blob comes over the connection for metadata.
+const smallBytes = 256 << 10
+
+func (r *Repository) getBlob(client *auth.Client) func(req *http.Request) (*http.Response, error) {
+	return func(req *http.Request) (*http.Response, error) {
+		resp, err := client.Do(req)
+		if err != nil {
+			return nil, r.host.requestError(err)
+		}
+		r.host.reached.Store(true)
+		return resp, nil
 	}
-	r.host.reached.Store(true)
-	return resp, nil
 }
 
 // isAnswer reports whether err is what a registry or its token server said.

@@ -59,6 +59,7 @@ type endpoint struct {
 	meter     meter       // of what is sent to it
 	reached   atomic.Bool // it has answered something
 
+	asking sync.Mutex // held by who finds out the scheme
 	mu     sync.Mutex
 	scheme string // "" until it is known
 }
@@ -80,38 +81,58 @@ func (c *Client) endpoint(host string) *endpoint {
 	return e
 }
 
-// known returns the scheme as far as it is known, without asking.
+// known returns the scheme as far as it is known, without asking; "" where it is not.
 func (h *endpoint) known() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.scheme == "" {
-		return "https"
-	}
 	return h.scheme
+}
+
+// speaks remembers the scheme.
+func (h *endpoint) speaks(scheme string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.scheme = scheme
 }
 
 // reach returns the scheme that e speaks. Only of a loopback host that is not
 // known already: it is asked with TLS, and where no TLS server answers, without.
 // The question carries no credentials, and its answer is remembered.
 func (c *Client) reach(ctx context.Context, e *endpoint) (string, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.scheme != "" {
-		return e.scheme, nil
+	scheme, err := e.find(ctx, func(scheme string) error { return c.knock(ctx, scheme+"://"+e.host+"/v2/") })
+	if err != nil {
+		err = e.requestError(err)
 	}
-	err := c.knock(ctx, "https://"+e.host+"/v2/")
+	return scheme, err
+}
+
+// find returns the scheme that e speaks, and finds it out by a question where it is
+// not known: with TLS, and where no TLS server answers, without.
+func (h *endpoint) find(ctx context.Context, question func(scheme string) error) (string, error) {
+	if scheme := h.known(); scheme != "" {
+		return scheme, nil
+	}
+	h.asking.Lock()
+	defer h.asking.Unlock()
+	if scheme := h.known(); scheme != "" {
+		return scheme, nil
+	}
+	err := question("https")
 	if err == nil {
-		e.scheme = "https"
-		return e.scheme, nil
+		h.speaks("https")
+		return "https", nil
 	}
 	if ctx.Err() != nil || wasTLS(err) {
-		return "", e.requestError(err)
+		return "", err
 	}
-	if c.knock(ctx, "http://"+e.host+"/v2/") != nil {
-		return "", e.requestError(err)
+	if plain := question("http"); plain != nil {
+		if ctx.Err() != nil {
+			err = plain
+		}
+		return "", err
 	}
-	e.scheme = "http"
-	return e.scheme, nil
+	h.speaks("http")
+	return "http", nil
 }
 
 // knock reports whether anything answers at url.

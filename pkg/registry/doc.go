@@ -59,7 +59,8 @@
 // are judged alone; a proxy that the environment names unreadably is an error.
 //
 // Blobs use HTTP/1.1 connections, metadata HTTP/2 where the registry has it: one
-// multiplexed connection is several times slower over a long distance.
+// multiplexed connection is several times slower over a long distance. A few bytes
+// of a blob come over the connection for metadata, which is there already.
 //
 // What may pass is retried: broken connections, stalls, 408, 429 and 5xx, with
 // Retry-After honoured up to a limit ([Policy]). 400, 401, 403, 404 and wrong
@@ -73,8 +74,9 @@
 // times as long to be answered.
 //
 // A host that is not loopback is reached over TLS, or fails. A loopback host is
-// asked once, without credentials, whether it speaks TLS. Where only its name says
-// that it is one, as "x.localhost" does, it has to be at a loopback address.
+// asked with TLS first, without credentials, and where that is no TLS server without:
+// the question for a manifest tells, and where there is none to ask one for /v2/. Where
+// only its name says that it is one, as "x.localhost" does, it has to be at a loopback address.
 //
 // Specification:
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md

@@ -43,7 +43,7 @@ func (c *Client) tryCredential(ctx context.Context, registry string, cred auth.C
 		return err
 	}
 	var used atomic.Bool
-	client, _ := c.authClients(host, "")
+	client, _, _ := c.authClients(host, "")
 	client.Credential = func(_ context.Context, hostport string) (auth.Credential, error) {
 		if hostport != host.host {
 			return auth.EmptyCredential, nil

@@ -32,7 +32,7 @@ var manifestTypes = []string{
 // GET where a registry's answer to HEAD says too little. What it returns for
 // an index or any other kind of manifest is returned as it is.
 func (r *Repository) Resolve(ctx context.Context, reference string) (ocispec.Descriptor, error) {
-	u, want, err := r.manifestURL(ctx, reference)
+	u, want, err := r.manifestURL(reference)
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
@@ -46,7 +46,7 @@ func (r *Repository) Resolve(ctx context.Context, reference string) (ocispec.Des
 // ResolveManifest is Resolve and FetchManifest in one request, for who wants the
 // bytes anyway.
 func (r *Repository) ResolveManifest(ctx context.Context, reference string) (ocispec.Descriptor, []byte, error) {
-	u, want, err := r.manifestURL(ctx, reference)
+	u, want, err := r.manifestURL(reference)
 	if err != nil {
 		return ocispec.Descriptor{}, nil, err
 	}
@@ -65,7 +65,7 @@ func (r *Repository) ResolveManifest(ctx context.Context, reference string) (oci
 }
 
 // manifestURL returns where a tag or digest is asked for, and the digest.
-func (r *Repository) manifestURL(ctx context.Context, reference string) (*url.URL, digest.Digest, error) {
+func (r *Repository) manifestURL(reference string) (*url.URL, digest.Digest, error) {
 	want := digest.Digest("")
 	if !tagRE.MatchString(reference) {
 		want = digest.Digest(reference)
@@ -73,7 +73,7 @@ func (r *Repository) manifestURL(ctx context.Context, reference string) (*url.UR
 			return nil, "", badReference(reference, "want a tag or a digest")
 		}
 	}
-	u, err := r.url(ctx, "manifests/"+reference)
+	u, err := r.urlWith("", "manifests/"+reference)
 	return u, want, err
 }
 

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -26,9 +27,10 @@ type Repository struct {
 
 	writes atomic.Bool // only with the right to push does it show itself
 
-	// meta asks small questions, blob moves bytes. They share credentials and
+	// meta asks small questions, blob moves bytes, and small moves a few of them over
+	// the connections of meta, which are there already. They share credentials and
 	// tokens.
-	meta, blob *auth.Client
+	meta, small, blob *auth.Client
 
 	mu        sync.Mutex
 	referrers *remote.Repository        // oras-go's, for lists of referrers
@@ -58,13 +60,13 @@ func (c *Client) Repository(registry, repository string) (*Repository, error) {
 		name:     orasregistry.Reference{Registry: registry, Repository: repository},
 		sessions: make(map[digest.Digest]session),
 	}
-	r.meta, r.blob = c.authClients(r.host, repository)
+	r.meta, r.small, r.blob = c.authClients(r.host, repository)
 	return r, nil
 }
 
-// authClients makes the pair of clients for one repository. Tokens are per
+// authClients makes the clients for one repository. Tokens are per
 // repository anyway, and so may credentials be.
-func (c *Client) authClients(host *endpoint, repository string) (meta, blob *auth.Client) {
+func (c *Client) authClients(host *endpoint, repository string) (meta, small, blob *auth.Client) {
 	cache := auth.NewCache()
 	guarded := func(rt http.RoundTripper) http.RoundTripper {
 		return &tokenGuard{registry: rt, elsewhere: c.tokens, host: host}
@@ -88,7 +90,7 @@ func (c *Client) authClients(host *endpoint, repository string) (meta, blob *aut
 	if c.opts.HTTPClient != nil {
 		meta.Client.Timeout = c.opts.HTTPClient.Timeout
 	}
-	return meta, make1(guarded(c.blob))
+	return meta, make1(guarded(c.meta)), make1(guarded(c.blob))
 }
 
 // Name returns "host/repository".
@@ -97,7 +99,7 @@ func (r *Repository) Name() string { return r.name.Registry + "/" + r.name.Repos
 // BlobURL returns where the registry serves a blob: https, or http where the
 // registry is known to be reached so.
 func (r *Repository) BlobURL(dgst digest.Digest) string {
-	return r.host.known() + "://" + r.host.host + "/v2/" + r.name.Repository + "/blobs/" + dgst.String()
+	return cmp.Or(r.host.known(), "https") + "://" + r.host.host + "/v2/" + r.name.Repository + "/blobs/" + dgst.String()
 }
 
 // PublicBlob reports whether anybody can read a blob at its BlobURL: it asks
@@ -129,7 +131,17 @@ func (r *Repository) url(ctx context.Context, path string) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	return url.Parse(scheme + "://" + r.host.host + "/v2/" + r.name.Repository + "/" + path)
+	return r.urlWith(scheme, path)
+}
+
+// urlWith returns a URL with a scheme, which for ask may be "": the one that the
+// registry speaks, found out by the question itself.
+func (r *Repository) urlWith(scheme, path string) (*url.URL, error) {
+	u, err := url.Parse("//" + r.host.host + "/v2/" + r.name.Repository + "/" + path)
+	if err == nil {
+		u.Scheme = scheme
+	}
+	return u, err
 }
 
 // pull and push say what a request wants to be allowed.
@@ -165,8 +177,37 @@ func isDenied(err error) bool {
 	return errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrDenied)
 }
 
-// ask sends a request without a body through the metadata client.
+// ask sends a request without a body through the metadata client. Where its URL has
+// no scheme, and none is known, the first answer tells it.
 func (r *Repository) ask(ctx context.Context, method string, u *url.URL, header http.Header) (*http.Response, error) {
+	if u.Scheme != "" {
+		return r.send(ctx, method, u, header)
+	}
+	own := *u
+	var first *http.Response
+	var answered error
+	scheme, err := r.host.find(ctx, func(scheme string) (err error) {
+		own.Scheme = scheme
+		first, err = r.send(withFirst(ctx), method, &own, header)
+		if err != nil && r.host.reached.Load() { // it speaks the scheme, and something else is wrong
+			answered, err = err, nil
+		}
+		return err
+	})
+	if first != nil || answered != nil || err != nil {
+		return first, cmp.Or(answered, err)
+	}
+	own.Scheme = scheme
+	return r.send(ctx, method, &own, header)
+}
+
+// firstKey is the key of a context whose request finds out a scheme: no answer to it
+// is one, too, and it is not sent again.
+type firstKey struct{}
+
+func withFirst(ctx context.Context) context.Context { return context.WithValue(ctx, firstKey{}, true) }
+
+func (r *Repository) send(ctx context.Context, method string, u *url.URL, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 				return resp, nil
 			}
 			header = resp.Header
-		} else if !transient(ctx, err, r.host.reached.Load()) {
+		} else if reached := r.host.reached.Load(); !transient(ctx, err, reached) || ctx.Value(firstKey{}) != nil && !reached {
 			return nil, err
 		}
 		if tries.spent(r.policy) || req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
