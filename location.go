@@ -1,6 +1,7 @@
 package cartonoci
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -116,6 +117,8 @@ func ParseLocation(s string) (Location, error) {
 func (l Location) String() string {
 	var s string
 	switch l.Kind {
+	case kindTarget: // for errors; nothing reads it again
+		return cmp.Or(l.Tag, l.Digest.String(), "target")
 	case KindURL:
 		return l.URL
 	case KindLayout:

@@ -88,6 +88,9 @@ func (c *client) ask(
 			desc, err = question(s, loc.Reference())
 		}
 	}
+	if errors.Is(err, layout.ErrNotFound) && loc.Kind == KindRegistry && unsaid {
+		err = hint.With(err, "no tag was given, so %s was asked for: write %s:TAG", defaultTag, written)
+	}
 	if err != nil && loc.Kind == KindRegistry {
 		if _, there := os.Stat(written); there == nil {
 			err = hint.With(err, "for the file or folder of that name write ./%s", written)
@@ -151,7 +154,7 @@ func (c *client) open(ctx context.Context, loc Location, opts openOptions) (*ope
 func openPath(name string) (carton.Source, error) {
 	src, err := carton.Open(name)
 	if e, ok := err.(*fs.PathError); ok && e.Path == name { //nolint:errorlint // what is around it has words of its own
-		err = e.Err
+		err = &kinded{e.Err, e}
 	}
 	return src, err
 }

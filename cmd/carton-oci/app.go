@@ -24,8 +24,9 @@ NO_PROXY, SSL_CERT_FILE, SOURCE_DATE_EPOCH, CARTON_OCI_CACHE (a folder that
 remembers uploads under way; empty for none), CARTON_OCI_MEDIA_TYPES (the family
 of media types that push writes: cnai, cncf or cnai-draft).
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 content does not match its hash
-or breaks the format, 4 not found, 5 not allowed, 130 interrupted.`,
+Exit codes: 0 done, 1 failed, 2 wrong usage, or a local file that is not there,
+3 content does not match its hash or breaks the format, 4 no such tag, artifact
+or member, 5 not allowed, 130 interrupted.`,
 		UsageText: "carton-oci COMMAND [flags] [arguments]",
 		Commands: []*cli.Command{
 			pushCommand(out), pullCommand(out), packCommand(out), lsCommand(out), catCommand(out), inspectCommand(out), tensorsCommand(out),

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/urfave/cli/v2"
 )
@@ -181,6 +182,9 @@ func unknownFlag(cmd *cli.Command, known []cli.Flag, name string) error {
 		names = append(names, f.Names()...)
 	}
 	err := usagef(cmd.Name, "unknown flag %s", flagText(secret.Redact(name)))
+	if advice := adviseFlag(cmd, known, name); advice != "" {
+		return withHint(err, "%s", hint.Text(advice))
+	}
 	if like := nearest(name, names); like != "" {
 		err = withHint(err, "did you mean %s?", flagText(like))
 	}
@@ -193,6 +197,9 @@ func unknownCommand(app *cli.App, name string) error {
 		names = append(names, c.Names()...)
 	}
 	err := usagef("", "unknown command %s", secret.Redact(name))
+	if advice, ok := otherCommands[name]; ok {
+		return withHint(err, "%s", hint.Text(advice))
+	}
 	if like := nearest(name, names); like != "" {
 		return withHint(err, "did you mean %s?", like)
 	}

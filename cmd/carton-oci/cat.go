@@ -1,18 +1,23 @@
 package main
 
 import (
+	"errors"
 	"io"
+	"io/fs"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 )
 
 func catCommand(out *printer) *cli.Command {
 	return &cli.Command{
-		Name:        "cat",
-		Usage:       "print one member of a carton",
-		ArgsUsage:   "SOURCE PATH",
-		Description: `Exit code 0 says that what was printed has the hash that MANIFEST lists.`,
-		Flags:       flags(nil, sourceFlags()),
+		Name:      "cat",
+		Usage:     "print one member of a carton",
+		ArgsUsage: "SOURCE PATH",
+		Description: `Bytes are printed as they come, and their hash is known at the end: exit code 0
+says that what was printed is what MANIFEST lists, and any other that it is not
+to be used.`,
+		Flags: flags(nil, sourceFlags()),
 		Action: command(out, func(c *cli.Context, s *session) error {
 			src, err := s.openArg(c, "PATH")
 			if err != nil {
@@ -21,7 +26,7 @@ func catCommand(out *printer) *cli.Command {
 			defer src.Close()
 			r, err := src.Open(c.Context, c.Args().Get(1))
 			if err != nil {
-				return src.fail(err)
+				return adviseMember(src.fail(err), src, c.Args().Get(1))
 			}
 			defer r.Close()
 			if _, err = io.Copy(s.out, r); err != nil {
@@ -30,4 +35,18 @@ func catCommand(out *printer) *cli.Command {
 			return nil
 		}),
 	}
+}
+
+// adviseMember adds to the error about a path that is not in the carton which one
+// may have been meant.
+func adviseMember(err error, src *source, path string) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range src.Manifest().Entries() {
+		if strings.HasSuffix(e.Path, "/"+path) {
+			return withHint(err, "paths begin with the folder: carton-oci cat %s %s", src.name, e.Path)
+		}
+	}
+	return withHint(err, "carton-oci ls %s lists the members", src.name)
 }

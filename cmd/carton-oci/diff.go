@@ -16,10 +16,11 @@ func diffCommand(out *printer) *cli.Command {
 		Name:      "diff",
 		Usage:     "say in what two cartons differ",
 		ArgsUsage: "A B",
-		Description: `A and B may be any SOURCE. Compared are MANIFEST, carton.toml field by field,
-and of safetensors files and PT2 archives that changed the tensors: by headers
-alone, so that "other bytes" may mean one number or all of them. LINKS is not
-compared: it says where a carton is, not what it is. With -q nothing is printed.
+		Description: `A and B may be any SOURCE. diff compares MANIFEST, carton.toml field by field,
+and the tensors of every safetensors file and PT2 archive that changed. Of those
+it reads the headers alone: "other bytes" may mean that one number changed, or
+all of them. It does not compare LINKS, which says where a carton's bytes are
+and not what they are. With -q it prints nothing.
 
 Exit code 0 says that the model hashes are the same, 1 that they are not. Errors
 are 2 and up: what fails with 1 elsewhere fails with 2 here.`,

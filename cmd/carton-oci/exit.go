@@ -19,9 +19,9 @@ import (
 const (
 	exitOK          = 0   // done
 	exitFailed      = 1   // failed, for a reason that none of the others names
-	exitUsage       = 2   // wrong usage
+	exitUsage       = 2   // wrong usage: a file that is named and not there is, too
 	exitContent     = 3   // content does not match its hash or breaks the format
-	exitNotFound    = 4   // not found
+	exitNotFound    = 4   // not found: a tag, an artifact, a member
 	exitNotAllowed  = 5   // not allowed
 	exitInterrupted = 130 // interrupted by a signal, as shells count it
 )
@@ -54,6 +54,9 @@ func exitCode(err error) int {
 		return coded.code
 	}
 	for _, k := range kinds {
+		if k.code == exitNotFound && isMissingFile(err) {
+			return exitUsage
+		}
 		for _, target := range k.errs {
 			if errors.Is(err, target) {
 				return k.code
@@ -61,6 +64,13 @@ func exitCode(err error) int {
 		}
 	}
 	return exitFailed
+}
+
+// isMissingFile reports whether a file on this machine is not there. A script that
+// makes what a registry lacks must not take a name that was mistyped for that.
+func isMissingFile(err error) bool {
+	var file *fs.PathError
+	return errors.As(err, &file) && errors.Is(file, fs.ErrNotExist)
 }
 
 // codedError is an error with an exit code of its own.

@@ -130,6 +130,17 @@ func notBoth(c *cli.Context, one string, others ...string) error {
 	return nil
 }
 
+// notStandardOutput refuses "-" as the name of what a command writes.
+func notStandardOutput(c *cli.Context, names ...string) error {
+	for _, name := range names {
+		if c.String(name) == "-" {
+			err := usagef(c.Command.Name, "--%s -: a carton is not written to standard output: the checksums of its members stand before them, and are known when all of them were read", name)
+			return withHint(err, "write a file, and print that; carton-oci cat SOURCE PATH prints one member; ./- is a file of that name")
+		}
+	}
+	return nil
+}
+
 // notEmpty refuses flags that were given the empty string: most likely a shell
 // variable that is not set.
 func notEmpty(c *cli.Context, names ...string) error {

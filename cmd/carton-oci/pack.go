@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/hint"
@@ -55,7 +57,7 @@ func runPack(c *cli.Context, s *session) error {
 	if len(paths) == 0 {
 		return wantArgs(c, "DIR_OR_FILE...")
 	}
-	if err := notEmpty(c, "output"); err != nil {
+	if err := errors.Join(notEmpty(c, "output"), notStandardOutput(c, "output")); err != nil {
 		return err
 	}
 	opts, err := packOptions(c)
@@ -167,10 +169,15 @@ func (s *session) packError(c *cli.Context, paths []string, err error) error {
 		}
 		text := fmt.Sprintf("%s: is no valid tree of the Plums Model Format: %s", verb, count(len(invalid.Violations), "broken rule"))
 		return &listedError{text: text, err: err}
-	case errors.Is(err, pack.ErrOptions):
+	case errors.Is(err, pack.ErrOptions), errors.Is(err, fs.ErrNotExist) && slices.ContainsFunc(paths, isMissing):
 		return &flagError{fmt.Errorf("%s: %w", verb, err)}
 	}
 	return fmt.Errorf("%s: %w", verb, err)
+}
+
+func isMissing(name string) bool {
+	_, err := os.Stat(name)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // listedError is an error whose parts have been printed, a line each.

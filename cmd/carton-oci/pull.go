@@ -82,6 +82,7 @@ func pullOptions(c *cli.Context) (cartonoci.PullOptions, error) {
 		onlyWith(c, "unpack", "folder", "include", "exclude"),
 		onlyWith(c, "thin", "link-base"),
 		onlyWith(c, "runner", "framework-version", "runner-compat", "opt"),
+		notStandardOutput(c, "output", "unpack"),
 		notEmpty(c, "output", "unpack", "folder", "link-base", "runner", "framework-version"),
 	} {
 		if err != nil {

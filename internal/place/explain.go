@@ -47,7 +47,7 @@ func Explain(op, name string, err error) error {
 type explained struct{ fs.PathError }
 
 // Unwrap returns the cause as a *fs.PathError has it.
-func (e *explained) Unwrap() error { return e.Err }
+func (e *explained) Unwrap() error { return &e.PathError }
 
 // cause strips what the os package has put around an error: it names
 // NAME.partial, relative to a folder that its reader doesn't see.

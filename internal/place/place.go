@@ -111,7 +111,7 @@ func newOutput(name string, opts Options) (*output, error) {
 	if err != nil {
 		err = Explain("create", name, err)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = hint.With(err, "make the folder %s first", filepath.Dir(name))
+			err = hint.With(err, "make the folder first: mkdir -p %s", filepath.Dir(name))
 		}
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
 
+	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/secret"
 )
 
@@ -57,7 +58,16 @@ func (c *Client) tryCredential(ctx context.Context, registry string, cred auth.C
 		// It lets anybody in; what it thinks of these credentials is yet unsaid.
 		err = ping(ctx, client, host, front, basic(cred))
 	}
-	return err
+	return adviseLogin(err)
+}
+
+// adviseLogin takes from the error of a login the hint to log in.
+func adviseLogin(err error) error {
+	var refused *Error
+	if !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized && refused.Status != http.StatusForbidden {
+		return err
+	}
+	return hint.With(refused, "check the user name and the password; many registries want an access token in place of the password")
 }
 
 func ping(ctx context.Context, client *auth.Client, host *endpoint, u *url.URL, authorization string) error {
