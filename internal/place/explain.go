@@ -46,7 +46,7 @@ func Explain(op, name string, err error) error {
 // explained marks an error that already names the output.
 type explained struct{ fs.PathError }
 
-// Unwrap returns the cause as a *fs.PathError has it.
+// Unwrap returns the error as the *fs.PathError that it is.
 func (e *explained) Unwrap() error { return &e.PathError }
 
 // cause strips what the os package has put around an error: it names
