@@ -88,8 +88,8 @@ func TestAPartialStays(t *testing.T) {
 					t.Fatal(err)
 				}
 				sameCarton(t, out, someRanges(nil))
-				// Of 5 MiB, a block for each of eight workers may have been under way.
-				if total := int64(7*mib + 4 + 197); resumed < 2*mib-c.lost || came.Load()+resumed != total {
+				// Of 5 MiB the last block may not be whole.
+				if total := int64(7*mib + 4 + 197); resumed < 4*mib-c.lost || came.Load()+resumed != total {
 					t.Errorf("%d bytes came and %d were used, want %d together", came.Load(), resumed, total)
 				}
 			})

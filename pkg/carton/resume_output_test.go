@@ -38,17 +38,24 @@ func someRanges(h cartontest.RangeHook) *cartontest.Source {
 }
 
 // outputs are the two ways to write a carton.
-var outputs = map[string]func(ctx context.Context, name string, src carton.Source, watch progress.Func, resumed func(int64)) error{
-	"m.carton": func(ctx context.Context, name string, src carton.Source, watch progress.Func, resumed func(int64)) error {
-		return carton.Assemble(ctx, name, src, carton.AssembleOptions{Replace: true, Progress: watch, Resumed: resumed})
-	},
-	"m": func(ctx context.Context, name string, src carton.Source, watch progress.Func, resumed func(int64)) error {
-		return carton.Extract(ctx, name, src, carton.ExtractOptions{Replace: true, Progress: watch, Resumed: resumed})
-	},
+var outputs = outputsOver(0)
+
+type writeOutput = func(ctx context.Context, name string, src carton.Source, watch progress.Func, resumed func(int64)) error
+
+// outputsOver is outputs, over a number of connections.
+func outputsOver(n int) map[string]writeOutput {
+	return map[string]writeOutput{
+		"m.carton": func(ctx context.Context, name string, src carton.Source, watch progress.Func, resumed func(int64)) error {
+			return carton.Assemble(ctx, name, src, carton.AssembleOptions{Replace: true, Concurrency: n, Progress: watch, Resumed: resumed})
+		},
+		"m": func(ctx context.Context, name string, src carton.Source, watch progress.Func, resumed func(int64)) error {
+			return carton.Extract(ctx, name, src, carton.ExtractOptions{Replace: true, Concurrency: n, Progress: watch, Resumed: resumed})
+		},
+	}
 }
 
-// leave writes an output until so many bytes have come through ranges and then
-// fails with err.
+// leave writes an output until so many bytes have come through ranges, one after the
+// other, and then fails with err.
 func leave(t *testing.T, base, name string, bytes int64, err error) error {
 	t.Helper()
 	var left atomic.Int64
@@ -62,7 +69,7 @@ func leave(t *testing.T, base, name string, bytes int64, err error) error {
 			return n, rerr
 		}), nil
 	})
-	got := outputs[base](t.Context(), name, src, nil, nil)
+	got := outputsOver(1)[base](t.Context(), name, src, nil, nil)
 	if !errors.Is(got, err) {
 		t.Fatalf("got %v, want %v", got, err)
 	}
