@@ -11,7 +11,9 @@ import (
 
 const (
 	categoryOwn      = "flags"
-	categoryRegistry = "where things are"
+	categoryLogin    = "login and certificates"
+	categoryTransfer = "transfers"
+	categoryLinks    = "links of thin cartons"
 	categoryOutput   = "output"
 )
 
@@ -27,7 +29,7 @@ func outputFlags() []cli.Flag {
 
 // registryFlags are those of commands that speak to a registry.
 func registryFlags() []cli.Flag {
-	return inCategory(categoryRegistry,
+	return append(inCategory(categoryLogin,
 		&cli.StringFlag{Name: "username", Aliases: []string{"u"}, Usage: "log in as `NAME`"},
 		&cli.BoolFlag{Name: "password-stdin", Usage: "read the password from standard input"},
 		&cli.StringFlag{Name: "registry-config", Usage: "credentials are in `FILE`, a Docker config.json"},
@@ -36,9 +38,10 @@ func registryFlags() []cli.Flag {
 		&cli.StringFlag{Name: "ca-file", Usage: "trust the authorities in `FILE` (PEM)"},
 		&cli.StringFlag{Name: "cert-file", Usage: "present the client certificate in `FILE` (PEM)"},
 		&cli.StringFlag{Name: "key-file", Usage: "the client certificate's key is in `FILE` (PEM)"},
+	), inCategory(categoryTransfer,
 		&cli.IntFlag{Name: "retries", Usage: "try again at most `N` times in a row what fails without a byte", Value: defaultRetries},
 		&cli.DurationFlag{Name: "stall-timeout", Usage: "give a request up that moves nothing for `DURATION`", Value: 30 * time.Second},
-	)
+	)...)
 }
 
 // inCategory puts flags under one head of the help.
@@ -66,21 +69,21 @@ func inCategory(category string, flags ...cli.Flag) []cli.Flag {
 func sourceFlags() []cli.Flag {
 	return append(registryFlags(),
 		&cli.StringSliceFlag{
-			Name: "allow-link-host", Category: categoryRegistry,
+			Name: "allow-link-host", Category: categoryLinks,
 			Usage: "follow links to `HOST[:PORT]` although it is private, or has no TLS (may be repeated)",
 		},
 		&cli.StringSliceFlag{
-			Name: "allow-link-repo", Category: categoryRegistry,
+			Name: "allow-link-repo", Category: categoryLinks,
 			Usage: "read what links name in `HOST/REPOSITORY` with the login for HOST (may be repeated)",
 		},
-		&cli.IntFlag{Name: "concurrency", Usage: "at most `N` transfers at once", Value: defaultConcurrency, Category: categoryRegistry},
+		&cli.IntFlag{Name: "concurrency", Usage: "at most `N` transfers at once", Value: defaultConcurrency, Category: categoryTransfer},
 	)
 }
 
 // uploadFlags are those of commands that send blobs to a registry.
 func uploadFlags() []cli.Flag {
 	return []cli.Flag{&cli.StringFlag{
-		Name: "chunk-size", Category: categoryRegistry,
+		Name: "chunk-size", Category: categoryTransfer,
 		Usage: "send blobs in chunks of `SIZE`, for registries that refuse large requests",
 	}}
 }

@@ -27,6 +27,9 @@ func printHelp(w io.Writer, _ string, data any) {
 	case *cli.Command:
 		usage := strings.TrimSpace(v.HelpName + " [flags] " + v.ArgsUsage)
 		fmt.Fprintf(w, "%s: %s\n\nusage: %s\n", v.HelpName, v.Usage, usage)
+		if examples := helpExamples[v.Name]; len(examples) > 0 {
+			fmt.Fprintf(w, "\n  %s\n", strings.Join(examples, "\n  "))
+		}
 		if v.Description != "" {
 			fmt.Fprintf(w, "\n%s\n", v.Description)
 		}
@@ -53,7 +56,7 @@ func printFlags(w io.Writer, flags []cli.Flag) {
 }
 
 func sortedByCategory(flags []cli.Flag) []cli.Flag {
-	order := []string{categoryOwn, categoryReaders, categoryPack, categoryRegistry, categoryOutput}
+	order := []string{categoryOwn, categoryReaders, categoryTransfer, categoryLogin, categoryLinks, categoryPack, categoryOutput}
 	sorted := slices.Clone(flags)
 	slices.SortStableFunc(sorted, func(a, b cli.Flag) int {
 		return slices.Index(order, categoryOf(a)) - slices.Index(order, categoryOf(b))

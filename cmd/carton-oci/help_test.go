@@ -40,6 +40,15 @@ func TestHelp(t *testing.T) {
 				t.Errorf("help %s: %s is there %d times", cmd.Name, f.Names()[0], n)
 			}
 		}
+		for _, example := range helpExamples[cmd.Name] {
+			words := strings.Fields(strings.TrimPrefix(strings.NewReplacer("'", "", " <token.txt", "").Replace(example), "carton-oci "))
+			if _, err := normalize(app, words); err != nil || words[0] != cmd.Name {
+				t.Errorf("help %s: %s: %v", cmd.Name, example, err)
+			}
+		}
+		if _, after, _ := strings.Cut(help, "\nusage: "); cmd.Name != "" && cmd.Name != "version" && !strings.HasPrefix(strings.SplitN(after, "\n", 3)[2], "  carton-oci "+cmd.Name+" ") {
+			t.Errorf("help %s: want examples first, got %s", cmd.Name, help)
+		}
 		if !strings.HasPrefix(help, strings.TrimSpace("carton-oci "+cmd.Name)+": ") || !strings.Contains(help, "\nusage: carton-oci ") {
 			t.Errorf("help %s: got %q", cmd.Name, help)
 		}

@@ -23,8 +23,8 @@ digest; with -q it is the only one.`,
 			&cli.BoolFlag{Name: "image-subject", Usage: "make the image form refer to the artifact, which then lists it"},
 			&cli.BoolFlag{Name: "no-clobber", Usage: "refuse to move a tag that points to something else"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be sent, and send nothing"},
-		}, registryFlags(), inCategory(categoryRegistry,
-			&cli.IntFlag{Name: "concurrency", Usage: "at most `N` transfers at once", Value: defaultConcurrency, Category: categoryRegistry}), uploadFlags()),
+		}, registryFlags(), inCategory(categoryTransfer,
+			&cli.IntFlag{Name: "concurrency", Usage: "at most `N` transfers at once", Value: defaultConcurrency}), uploadFlags()),
 		Action: command(out, runImage),
 	}
 }

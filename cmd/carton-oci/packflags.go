@@ -49,9 +49,6 @@ that is where their runners look. A folder with carton.toml and model/ is taken
 as it is; a tree in the Plums Model Format is checked by that format's rules.
 The same files and flags give the same carton, bit for bit.
 
-  carton-oci pack model.pt --framework-version =2.0.1
-  carton-oci pack ./model -o m.carton --runner noop
-
 What the files tell is filled in and shown: framework version, platforms, inputs
 and outputs of a .pt2; name and licence at the head of a README.md; name and
 description of a Plums tree; inputs and outputs of a self test.
