@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/byname"
@@ -98,6 +100,7 @@ func (p *packer) collectFolder(dir string) error {
 	if len(w.files) == 0 {
 		return &carton.Error{Kind: carton.ErrFormat, Msg: "holds no files"}
 	}
+	p.warnGone(w)
 	p.files, p.out.LeftOut = append(p.files, w.files...), w.leftOut
 	if s == nil {
 		return nil
@@ -200,6 +203,26 @@ func (w *walk) keepListed(files fs.FS) error {
 		w.listed[e.Path] = true
 	}
 	return nil
+}
+
+// warnGone says what the old MANIFEST lists and the folder lacks: somebody took it
+// out, or a copy was cut short.
+func (p *packer) warnGone(w *walk) {
+	gone := maps.Clone(w.listed)
+	delete(gone, carton.InfoName)
+	delete(gone, carton.IndexName) // made where it is not there
+	for _, f := range w.files {
+		delete(gone, f.path)
+	}
+	if len(gone) == 0 {
+		return
+	}
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(gone)) {
+		names = append(names, carton.QuotePath(name))
+	}
+	p.warnf("the folder lacks %d of the %d files that its %s lists, and so will the carton: %s",
+		len(names), len(w.listed), carton.ManifestName, firstOf(names, 3))
 }
 
 // collectFile finds one file. alone says that it is all there is, and may get

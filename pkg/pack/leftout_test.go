@@ -130,6 +130,10 @@ func TestUpdate(t *testing.T) {
 	if read(t, c, "carton.toml") != toml || read(t, c, "model/a") != "changed" {
 		t.Error("got other content")
 	}
+	want := "the folder lacks 1 of the 3 files that its MANIFEST lists, and so will the carton: model/gone"
+	if !slices.Contains(c.Warnings, want) {
+		t.Errorf("got the warnings %q, want %q", c.Warnings, want)
+	}
 	refused(t, pack.Options{Update: true, Runner: "noop"}, pack.ErrOptions, "kept as it is", dir)
 	write(t, dir, map[string]string{"LINKS": "version = 1\n"})
 	refused(t, pack.Options{Update: true}, carton.ErrFormat, "LINKS", dir)
