@@ -60,11 +60,25 @@ func leave(t *testing.T, base, name string, bytes int64, err error) error {
 	t.Helper()
 	var left atomic.Int64
 	left.Store(bytes)
-	src := someRanges(func(_ context.Context, _ string, _, _ int64, r io.Reader) (io.Reader, error) {
+	turn := make(chan struct{}, 1) // one range after another, or all of them would be begun and none through
+	src := someRanges(func(ctx context.Context, _ string, _, _ int64, r io.Reader) (io.Reader, error) {
+		mine := false
 		return readerFunc(func(b []byte) (int, error) {
+			if !mine {
+				select {
+				case turn <- struct{}{}:
+					mine = true
+				case <-ctx.Done():
+					return 0, ctx.Err()
+				}
+			}
 			n, rerr := r.Read(b)
 			if left.Add(-int64(n)) < 0 {
-				return 0, err
+				n, rerr = 0, err
+			}
+			if rerr != nil {
+				mine = false
+				<-turn
 			}
 			return n, rerr
 		}), nil
