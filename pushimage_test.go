@@ -385,7 +385,7 @@ func TestNoClobberBehindTheImageForm(t *testing.T) {
 	target := &tagsBetween{watched: inMemory()}
 	theirs := pushTo(t, target.watched, "elsewhere", other())
 	target.then = func(ctx context.Context) error {
-		desc, err := target.watched.Resolve(ctx, "elsewhere")
+		desc, err := target.Resolve(ctx, "elsewhere")
 		if err != nil {
 			return err
 		}

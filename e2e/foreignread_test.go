@@ -172,16 +172,11 @@ func TestForeignArtifactsAreRefused(t *testing.T) {
 		change(&l)
 		return f.artifact(good, l)
 	}
-	docker := artifact{
-		configType: "application/vnd.docker.ai.model.config.v0.1+json", config: "{}",
-		layers: []artifactLayer{{mediaType: "application/vnd.docker.ai.gguf.v3", data: "gguf"}},
-	}
 	cases := map[string]struct {
 		artifact artifact
 		want     []string
 		hint     string
 	}{
-		"a Docker model":         {docker, []string{"a Docker model"}, ""},
 		"a type that nobody has": {changed(func(l *artifactLayer) { l.mediaType += ".aes" }), []string{"weight.v1.raw.aes"}, ""},
 		"a path that leads out": {
 			changed(func(l *artifactLayer) { l.annotations["org.cnai.model.filepath"] = "../../evil" }), []string{"../../evil"}, "",
@@ -197,17 +192,34 @@ func TestForeignArtifactsAreRefused(t *testing.T) {
 		"no path":      {changed(func(l *artifactLayer) { l.annotations = nil }), []string{"name"}, ""},
 		"a path twice": {changed(func(*artifactLayer) {}), []string{"model.safetensors"}, ""},
 	}
-	u := newUser(t)
-	s := testregistry.Start(t, testregistry.Options{})
 	for name, tt := range cases {
 		t.Run(name, func(t *testing.T) {
-			tt.artifact.put(t, s, "org/m:1")
-			before := snapshot(t, u.dir, u.tmp, u.home)
-			for _, args := range [][]string{{"-o", "m.carton"}, {"--unpack", "tree"}} {
-				args = append([]string{"pull", s.Host + "/org/m:1", "--runner", "torchscript", "--framework-version", "=2.0.1"}, args...)
-				checkError(t, u.run(t, args...), badCase{code: badContent, want: tt.want, hint: tt.hint})
-			}
-			compare(t, "left", snapshot(t, u.dir, u.tmp, u.home), before)
+			refuseToPull(t, tt.artifact, badCase{code: badContent, want: tt.want, hint: tt.hint})
 		})
 	}
+}
+
+// An artifact of another kind is not broken: it is called by its name, with what
+// helps.
+func TestModelsOfAnotherKindAreNamed(t *testing.T) {
+	docker := artifact{
+		configType: "application/vnd.docker.ai.model.config.v0.1+json", config: "{}",
+		layers: []artifactLayer{{mediaType: "application/vnd.docker.ai.gguf.v3", data: "gguf"}},
+	}
+	refuseToPull(t, docker, badCase{code: failed, want: []string{"Docker Model Runner"}, hint: "docker model pull"})
+}
+
+// refuseToPull wants a pull of an artifact, to a file and to a folder, to end with
+// an error and to leave nothing.
+func refuseToPull(t *testing.T, a artifact, want badCase) {
+	t.Helper()
+	u := newUser(t)
+	s := testregistry.Start(t, testregistry.Options{})
+	a.put(t, s, "org/m:1")
+	before := snapshot(t, u.dir, u.tmp, u.home)
+	for _, args := range [][]string{{"-o", "m.carton"}, {"--unpack", "tree"}} {
+		args = append([]string{"pull", s.Host + "/org/m:1", "--runner", "torchscript", "--framework-version", "=2.0.1"}, args...)
+		checkError(t, u.run(t, args...), want)
+	}
+	compare(t, "left", snapshot(t, u.dir, u.tmp, u.home), before)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/carton-oci/carton-oci/e2e/internal/testregistry"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2"
-	"oras.land/oras-go/v2/content/file" //nolint:depguard // what oras pull writes is the question
+	"oras.land/oras-go/v2/content/file"
 	"oras.land/oras-go/v2/registry/remote"
 )
 

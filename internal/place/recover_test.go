@@ -112,7 +112,7 @@ func TestTheRecordOfAFolderIsNeverEmpty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer third.Discard() //nolint:errcheck // it is removed with its folder
+	defer third.Discard()
 	if !third.Stale() || third.isOurs(fi) {
 		t.Errorf("got a folder that is taken over %v, and a forgotten one %v; the record was %q", third.Stale(), third.isOurs(fi), record)
 	}
