@@ -43,7 +43,8 @@
 // [Extract] write beside it and rename. Members whose ranges are cheap are
 // fetched in many ranges at once, straight to where they belong, and hashed in
 // order by reading back. What a run leaves that was broken off the next one goes
-// on with; the sha256 of all of a member decides, whoever brought its bytes.
+// on with; the sha256 of all of a member decides, whoever brought its bytes. So it does
+// of what [Copies] has on this machine, an older version say, which is copied instead.
 //
 // The specification is docs/specification/format.md of
 // https://github.com/VivekPanyam/carton; where it and its reference reader
