@@ -123,7 +123,7 @@ func compare(ctx context.Context, name string, want carton.Source, links *carton
 	}
 	src, err := open(name)
 	if err != nil {
-		return fmt.Sprintf("is no such carton: %v", err), nil
+		return fmt.Sprintf("is not such a carton: %v", err), nil
 	}
 	defer src.Close()
 	modelHash := want.Manifest().ModelHash()

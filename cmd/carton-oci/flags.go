@@ -117,7 +117,7 @@ func oneOf(c *cli.Context, name string, values ...string) (string, error) {
 func onlyWith(c *cli.Context, needed string, names ...string) error {
 	for _, name := range names {
 		if c.IsSet(name) && !c.IsSet(needed) {
-			return usagef(c.Command.Name, "--%s means nothing without --%s", name, needed)
+			return usagef(c.Command.Name, "--%s needs --%s", name, needed)
 		}
 	}
 	return nil

@@ -167,7 +167,7 @@ func (s *session) packError(c *cli.Context, paths []string, err error) error {
 		for _, v := range invalid.Violations {
 			s.faultf("%s", v)
 		}
-		text := fmt.Sprintf("%s: is no valid tree of the Plums Model Format: %s", verb, count(len(invalid.Violations), "broken rule"))
+		text := fmt.Sprintf("%s: is not a valid tree of the Plums Model Format: %s", verb, count(len(invalid.Violations), "broken rule"))
 		return &listedError{text: text, err: err}
 	case errors.Is(err, pack.ErrOptions), errors.Is(err, fs.ErrNotExist) && slices.ContainsFunc(paths, isMissing):
 		return &flagError{fmt.Errorf("%s: %w", verb, err)}

@@ -71,7 +71,7 @@ func newSession(c *cli.Context, out *printer) (*session, error) {
 		Concurrency:    c.Int("concurrency"),
 	}
 	if s.opts.Registry.KeyFile != "" && s.opts.Registry.CertFile == "" {
-		return nil, usagef(c.Command.Name, "--key-file means nothing without --cert-file")
+		return nil, usagef(c.Command.Name, "--key-file needs --cert-file")
 	}
 	for _, host := range s.opts.AllowLinkHosts {
 		if err := httprange.CheckAllow(host); err != nil {

@@ -76,11 +76,11 @@ func CheckAddr(a netip.Addr) error {
 	plain := inner(a)
 	for _, r := range refused {
 		if r.prefix.Contains(plain) {
-			return fmt.Errorf("%w: %s is no public address: %s", ErrNotAllowed, a, r.what)
+			return fmt.Errorf("%w: %s is not a public address: %s", ErrNotAllowed, a, r.what)
 		}
 	}
 	if plain.Is6() && !globalUnicast.Contains(plain) || !plain.IsValid() {
-		return fmt.Errorf("%w: %s is no public address", ErrNotAllowed, a)
+		return fmt.Errorf("%w: %s is not a public address", ErrNotAllowed, a)
 	}
 	return nil
 }

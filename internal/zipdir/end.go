@@ -124,7 +124,7 @@ func findEnd(b []byte) (int, error) {
 	case found < 0 && bytes.Contains(b, sig):
 		return 0, errorf("other bytes follow the end record")
 	case found < 0:
-		return 0, errorf("is no zip, or is cut short: it has no end record")
+		return 0, errorf("is not a zip, or is cut short: it has no end record")
 	case bytes.Contains(b[found+EndLen:], sig):
 		return 0, errorf("has two end records, one in the comment")
 	}

@@ -94,7 +94,7 @@ func readOwnFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 			return nil, err
 		}
 		if !info.Mode().IsRegular() {
-			return nil, errorf(ErrFormat, name, "is no regular file")
+			return nil, errorf(ErrFormat, name, "is not a regular file")
 		}
 	}
 	f, err := openRegular(fsys, name)
@@ -244,14 +244,14 @@ func (f *folder) Findings() []Finding { return nil }
 func openRegular(fsys fs.FS, name string) (fs.File, error) {
 	file, err := fsys.Open(name)
 	if errors.Is(err, localfile.ErrKind) {
-		return nil, errorf(ErrFormat, name, "is no regular file any more")
+		return nil, errorf(ErrFormat, name, "is not a regular file any more")
 	}
 	if err != nil {
 		return nil, err
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errorf(ErrFormat, name, "is no regular file any more")
+		err = errorf(ErrFormat, name, "is not a regular file any more")
 	}
 	if err != nil {
 		file.Close()

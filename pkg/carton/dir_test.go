@@ -130,8 +130,8 @@ func TestBrokenFolders(t *testing.T) {
 		text  string
 	}{
 		"no MANIFEST":                 {fstest.MapFS{"model/a": {}}, carton.ErrFormat, "MANIFEST: is missing"},
-		"MANIFEST is a folder":        {fstest.MapFS{"MANIFEST/a": {}}, carton.ErrFormat, "no regular file"},
-		"MANIFEST is a symlink":       {fstest.MapFS{"MANIFEST": {Data: []byte("a"), Mode: fs.ModeSymlink}, "a": {}}, carton.ErrFormat, "no regular file"},
+		"MANIFEST is a folder":        {fstest.MapFS{"MANIFEST/a": {}}, carton.ErrFormat, "not a regular file"},
+		"MANIFEST is a symlink":       {fstest.MapFS{"MANIFEST": {Data: []byte("a"), Mode: fs.ModeSymlink}, "a": {}}, carton.ErrFormat, "not a regular file"},
 		"MANIFEST over the limit":     {fstest.MapFS{"MANIFEST": {Data: make([]byte, carton.MaxManifestBytes+1)}}, carton.ErrLimit, "larger than"},
 		"file that is not listed":     {with(folderOf("a", ""), "m.partial", ""), carton.ErrFormat, "m.partial: is in the folder, but is not listed in MANIFEST"},
 		"file that is not there":      {with(folderOf("a", ""), "MANIFEST", manifestOf("a", "", "b", "")), carton.ErrFormat, "b: is listed"},
@@ -147,7 +147,7 @@ func TestBrokenFolders(t *testing.T) {
 		"absolute symlink":            {withSymlinks("model/l", "/etc/passwd"), carton.ErrInsecurePath, "absolute"},
 		"symlink outside of model/":   {withSymlinks("l", "model/a"), carton.ErrInsecurePath, "outside of model/"},
 		"symlink to a folder":         {withSymlinks("model/x/l", "../d", "model/d/m", "../a"), carton.ErrFormat, "to the folder"},
-		"symlink to nothing":          {withSymlinks("model/l", "nothing"), carton.ErrFormat, "no member"},
+		"symlink to nothing":          {withSymlinks("model/l", "nothing"), carton.ErrFormat, "not in the carton"},
 		"symlinks in a circle":        {withSymlinks("model/l", "m", "model/m", "l"), carton.ErrInsecurePath, "does not end"},
 		"empty symlink":               {withSymlinks("model/l", ""), carton.ErrFormat, "no target"},
 		"symlink of another hash":     {with(withSymlinks("model/l", "a"), "MANIFEST", manifestOf("model/a", "weights", "model/l", "a")), carton.ErrChecksum, "another hash"},

@@ -34,7 +34,7 @@ func TestFolderWhoseFileBecomesAPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = carton.ReadMember(t.Context(), src, "model/a", 1000)
-	checkError(t, err, carton.ErrFormat, "model/a: is no regular file any more")
+	checkError(t, err, carton.ErrFormat, "model/a: is not a regular file any more")
 	_, err = src.OpenRange(t.Context(), "model/a", 1, 2)
-	checkError(t, err, carton.ErrFormat, "model/a: is no regular file any more")
+	checkError(t, err, carton.ErrFormat, "model/a: is not a regular file any more")
 }

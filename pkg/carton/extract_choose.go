@@ -32,7 +32,7 @@ func choose(members []Member, opts ExtractOptions) ([]Member, error) {
 		return list, nil
 	}
 	if prefix != "" && !slices.ContainsFunc(members, func(m Member) bool { return strings.HasPrefix(m.Path, prefix) }) {
-		return nil, errorf(fs.ErrNotExist, strings.TrimSuffix(prefix, "/"), "is no folder of the carton")
+		return nil, errorf(fs.ErrNotExist, strings.TrimSuffix(prefix, "/"), "is not a folder of the carton")
 	}
 	return nil, errorf(fs.ErrNotExist, "", "no member is matched by what to include and exclude")
 }

@@ -14,10 +14,10 @@ import (
 func checkLicense(s string) error {
 	p := licenseParser{words: licenseWords(s)}
 	if err := p.expression(0); err != nil {
-		return fmt.Errorf("%s is no SPDX expression: %w", quoteShort(s), err)
+		return fmt.Errorf("%s is not an SPDX expression: %w", quoteShort(s), err)
 	}
 	if p.word() != "" {
-		return fmt.Errorf("%s is no SPDX expression: got %s, want AND, OR or the end", quoteShort(s), quoteShort(p.word()))
+		return fmt.Errorf("%s is not an SPDX expression: got %s, want AND, OR or the end", quoteShort(s), quoteShort(p.word()))
 	}
 	return nil
 }

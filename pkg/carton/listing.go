@@ -98,7 +98,7 @@ func hasFolder(members []Member, path string) bool {
 }
 
 func errNoMember(path string) error {
-	return errorf(fs.ErrNotExist, path, "is no member of the carton")
+	return errorf(fs.ErrNotExist, path, "is not in the carton")
 }
 
 func errNoManifest(what string) error {

@@ -37,7 +37,7 @@ func checkPlatform(triple string) error {
 	}
 	for _, w := range words {
 		if w == "" || strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") != "" {
-			return fmt.Errorf("%s is no target triple", quoteShort(triple))
+			return fmt.Errorf("%s is not a target triple", quoteShort(triple))
 		}
 	}
 	return nil

@@ -92,7 +92,7 @@ func followSymlinks(members []Member, p string) (Member, error) {
 		case !ok && hasFolder(members, at):
 			return m, errorf(ErrFormat, p, "is a symlink to the folder %s, want one to a file", quotePath(at))
 		case !ok:
-			return m, errorf(ErrFormat, p, "is a symlink to %s, which is no member", quotePath(at))
+			return m, errorf(ErrFormat, p, "is a symlink to %s, which is not in the carton", quotePath(at))
 		case m.Target == "":
 			return m, nil
 		}

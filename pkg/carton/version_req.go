@@ -25,13 +25,13 @@ func CheckVersionReq(s string) error {
 	for n := 1; ; n++ {
 		var err error
 		if rest, err = cutComparator(rest); err != nil {
-			return fmt.Errorf("%s is no version requirement: %w", quoteShort(s), err)
+			return fmt.Errorf("%s is not a version requirement: %w", quoteShort(s), err)
 		}
 		if rest == "" {
 			return nil
 		}
 		if rest[0] != ',' {
-			return fmt.Errorf("%s is no version requirement: want a comma between versions", quoteShort(s))
+			return fmt.Errorf("%s is not a version requirement: want a comma between versions", quoteShort(s))
 		}
 		if n == most {
 			return fmt.Errorf("holds more than %d versions", most)

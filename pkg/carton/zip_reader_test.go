@@ -261,9 +261,9 @@ func TestOpenWhatIsNot(t *testing.T) {
 	}
 	for _, path := range []string{"model/b", "model", "", "model/a/", "/model/a", carton.LinksName} {
 		_, err := src.Open(t.Context(), path)
-		checkError(t, err, fs.ErrNotExist, "no member")
+		checkError(t, err, fs.ErrNotExist, "not in the carton")
 		_, err = src.OpenRange(t.Context(), path, 0, -1)
-		checkError(t, err, fs.ErrNotExist, "no member")
+		checkError(t, err, fs.ErrNotExist, "not in the carton")
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -346,7 +346,7 @@ func TestOpenByName(t *testing.T) {
 	checkError(t, err, carton.ErrFormat, "neither a file nor a folder")
 	writeFile(t, dir, "no.carton", "no zip")
 	_, err = carton.Open(filepath.Join(dir, "no.carton"))
-	checkError(t, err, carton.ErrFormat, "no zip")
+	checkError(t, err, carton.ErrFormat, "not a zip")
 }
 
 // zipOfMany is a zip of n empty members, as a plan lays it out.

@@ -52,7 +52,7 @@ func newPlanner(members []carton.Member, r roles, opts Options) *planner {
 func (p *planner) layers() ([]planned, error) {
 	for i := range p.members {
 		if m := &p.members[i]; m.Target != "" && p.final(m) == nil {
-			return nil, &carton.Error{Path: m.Path, Kind: carton.ErrFormat, Msg: "is a symlink that ends at no member"}
+			return nil, &carton.Error{Path: m.Path, Kind: carton.ErrFormat, Msg: "is a symlink whose target is not in the carton"}
 		}
 	}
 	most := p.opts.maxLayers()

@@ -240,7 +240,7 @@ func (s *Source) Close() error {
 func (s *Source) find(ctx context.Context, name string) (carton.Entry, *place, error) {
 	e, ok := s.carton.Lookup(name)
 	if !ok {
-		return e, nil, &carton.Error{Path: name, Kind: fs.ErrNotExist, Msg: "is no member of the carton"}
+		return e, nil, &carton.Error{Path: name, Kind: fs.ErrNotExist, Msg: "is not in the carton"}
 	}
 	s.mu.Lock()
 	p := s.places[name]

@@ -62,7 +62,7 @@ func choose(members []carton.Member, path string) ([]carton.Member, error) {
 			return []carton.Member{m}, nil
 		}
 	}
-	return nil, &carton.Error{Path: path, Kind: fs.ErrNotExist, Msg: "is no member of the carton"}
+	return nil, &carton.Error{Path: path, Kind: fs.ErrNotExist, Msg: "is not in the carton"}
 }
 
 // readAll looks into files, many at once, and keeps the tensors that are called

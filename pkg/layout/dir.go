@@ -71,7 +71,7 @@ func (d *Dir) Mount(context.Context, ocispec.Descriptor, Origin) (bool, error) {
 func (d *Dir) check() error {
 	b, err := d.readFile(ocispec.ImageLayoutFile)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return errorf(ErrNotFound, d.path, "is no image layout: there is no %s", ocispec.ImageLayoutFile)
+		return errorf(ErrNotFound, d.path, "is not an image layout: there is no %s", ocispec.ImageLayoutFile)
 	}
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (d *Dir) checkEmpty() error {
 	}
 	for _, name := range names {
 		if !slices.Contains(halfMade, name) {
-			return hint.With(errorf(ErrFormat, d.path, "holds other files and is no image layout"),
+			return hint.With(errorf(ErrFormat, d.path, "holds other files and is not an image layout"),
 				"name a folder that is empty or does not exist yet")
 		}
 	}

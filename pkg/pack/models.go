@@ -35,7 +35,7 @@ func (p *packer) rename(f *file) error {
 			p.fill("runner.runner_name", torchscriptRunner, f.name+", a TorchScript archive")
 		}
 	case p.opts.Runner == torchscriptRunner:
-		p.warnf("%s is no TorchScript archive, which is what the runner %s loads", carton.QuotePath(f.name), torchscriptRunner)
+		p.warnf("%s is not a TorchScript archive, which is what the runner %s loads", carton.QuotePath(f.name), torchscriptRunner)
 	}
 	if p.opts.Runner == torchscriptRunner {
 		f.path = modelFolder + "model.pt"
@@ -56,7 +56,7 @@ func (p *packer) readWasm(f *file, r io.ReaderAt) error {
 		return err
 	}
 	if n < len(head) || !bytes.HasPrefix(head, []byte("\x00asm")) {
-		p.warnf("%s is no WebAssembly module", carton.QuotePath(f.name))
+		p.warnf("%s is not a WebAssembly module", carton.QuotePath(f.name))
 		return nil
 	}
 	if p.opts.Runner == "" && !p.keepsInfo() {

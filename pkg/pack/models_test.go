@@ -38,7 +38,7 @@ func TestTorchScript(t *testing.T) {
 
 	junk := file(t, "state.pt", []byte("no archive"))
 	c = open(t, pack.Options{Runner: "torchscript", FrameworkVersion: "=2.0.1"}, junk)
-	wantWarnings(t, c, "state.pt is no TorchScript archive")
+	wantWarnings(t, c, "state.pt is not a TorchScript archive")
 	wantListing(t, c, "carton.toml", "model/model.pt", "tensor_data/index.toml")
 	refused(t, pack.Options{FrameworkVersion: "=2.0.1"}, pack.ErrOptions, "nothing says runner_name", junk)
 	// torch.save writes the same zip, and no code.
@@ -57,7 +57,7 @@ func TestWebAssembly(t *testing.T) {
 	c = open(t, pack.Options{FrameworkVersion: "=0.0.1"}, core)
 	wantWarnings(t, c, "is a core module")
 	wantListing(t, c, "carton.toml", "model/model.wasm", "tensor_data/index.toml")
-	wantWarnings(t, open(t, pack.Options{Runner: "wasm", FrameworkVersion: "*"}, file(t, "x.wasm", []byte("x"))), "is no WebAssembly module")
+	wantWarnings(t, open(t, pack.Options{Runner: "wasm", FrameworkVersion: "*"}, file(t, "x.wasm", []byte("x"))), "is not a WebAssembly module")
 }
 
 func TestSafetensors(t *testing.T) {

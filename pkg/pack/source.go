@@ -51,7 +51,7 @@ func (f *file) open() (content, error) {
 	}
 	r, err := localfile.OpenIn(f.root, f.name)
 	if errors.Is(err, localfile.ErrKind) {
-		return nil, changed(f.path, "is no regular file any more")
+		return nil, changed(f.path, "is not a regular file any more")
 	}
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (s *source) find(ctx context.Context, name string) (*file, error) {
 		f, ok = s.files[path.Join(path.Dir(f.path), f.target)]
 	}
 	if !ok {
-		return nil, &carton.Error{Path: name, Kind: fs.ErrNotExist, Msg: "is no member of the carton"}
+		return nil, &carton.Error{Path: name, Kind: fs.ErrNotExist, Msg: "is not in the carton"}
 	}
 	return f, nil
 }

@@ -29,7 +29,7 @@ var (
 	// ErrFormat: a broken zip, a broken archive, or one over a limit.
 	ErrFormat = errors.New("breaks the PT2 format")
 	// ErrNotPT2: a zip, but none of the layouts.
-	ErrNotPT2 = errors.New("is no PT2 archive")
+	ErrNotPT2 = errors.New("is not a PT2 archive")
 	// ErrVersion: an archive_version that this package does not know.
 	ErrVersion = errors.New("is a PT2 archive of an unknown version")
 	// ErrUnreadable: the tensor's elements are not raw bytes in the archive.

@@ -252,7 +252,7 @@ func TestNotPT2(t *testing.T) {
 		"is a TorchScript archive":     script,
 		"is a file of torch.save":      modeltest.TorchZip("archive", "little", text("data.pkl", "x"), text("data/0", "y")),
 		"holds no archive_format":      modeltest.TorchZip("archive", "little", text("data/0", "y")),
-		"is no PT2 archive":            modeltest.PlainZip(t, false, text("a", "x"), text("b/c", "y")),
+		"is not a PT2 archive":         modeltest.PlainZip(t, false, text("a", "x"), text("b/c", "y")),
 		"archive_format is torchnativ": modeltest.TorchZip("archive", "little", text("archive_format", "torchnativ")),
 	} {
 		_, err := open(b)
