@@ -14,6 +14,7 @@ import (
 // Folder is a folder on its way to its place.
 type Folder struct {
 	out      *output
+	parent   *os.File        // the folder that holds it
 	lock     held            // NAME.partial.lock; its File is nil when the folder is done with
 	root     *os.Root        // NAME.partial
 	journal  *os.File        // nil without Options.Resume
@@ -45,12 +46,10 @@ func CreateFolder(name string, opts Options) (*Folder, error) {
 }
 
 func (o *output) createFolder() (*Folder, error) {
-	lockName := o.partial() + lockSuffix
-	lock, err := o.acquire(lockName)
+	d, err := o.lockFolder()
 	if err != nil {
 		return nil, err
 	}
-	d := &Folder{out: o, lock: lock, umask: umask()}
 	if err = d.readRecord(); err == nil {
 		err = d.recover()
 	}
@@ -74,6 +73,20 @@ func (o *output) createFolder() (*Folder, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// lockFolder locks the output for one process.
+func (o *output) lockFolder() (*Folder, error) {
+	parent, err := o.parent.Open(".")
+	if err != nil {
+		return nil, Explain("create", o.name, err)
+	}
+	lock, err := o.acquire(o.partial() + lockSuffix)
+	if err != nil {
+		parent.Close()
+		return nil, err
+	}
+	return &Folder{out: o, parent: parent, lock: lock, umask: umask()}, nil
 }
 
 // recover ends what a process was killed over in the middle of [Folder.replace]: a

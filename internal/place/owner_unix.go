@@ -27,7 +27,7 @@ func links(fi fs.FileInfo) uint64 {
 	return uint64(st.Nlink) //nolint:unconvert // its type differs from system to system
 }
 
-// identity names a file or folder for as long as it exists, whatever its name.
+// identity names a folder for as long as it exists, whatever its name.
 func identity(fi fs.FileInfo) string {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	if !ok {

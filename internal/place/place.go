@@ -18,7 +18,7 @@
 //     for, one by one.
 //   - NAME.partial is a partial of ours where NAME.partial.journal beside it is our
 //     journal, a file that begins as ours do, or where it is empty; a folder, where
-//     NAME.partial.lock says so by its inode. So is NAME.partial.old. All of them
+//     NAME.partial.lock says so by its inode and time of birth. So is NAME.partial.old. All of them
 //     must belong to the caller. What has one of these names and is something else
 //     is an error where the name is needed, and otherwise left alone.
 //   - What is there already counts as an output only if it is as this package would

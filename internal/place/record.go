@@ -54,7 +54,7 @@ func (d *Folder) readRecord() error {
 // remember writes a folder's identity into the lock's file: it and all that is in it
 // may be removed.
 func (d *Folder) remember(fi fs.FileInfo) error {
-	id := identity(fi)
+	id := d.identity(fi)
 	if d.made[id] && !d.made[asideMark+id] {
 		return nil
 	}
@@ -65,19 +65,19 @@ func (d *Folder) remember(fi fs.FileInfo) error {
 
 // setAside writes that a folder of the caller's is about to lose its name.
 func (d *Folder) setAside(fi fs.FileInfo) error {
-	d.made[asideMark+identity(fi)] = true
+	d.made[asideMark+d.identity(fi)] = true
 	return d.writeRecord()
 }
 
 // isAside reports whether a folder of the caller's was about to lose its name.
 func (d *Folder) isAside(fi fs.FileInfo) bool {
-	return fi.IsDir() && d.made[asideMark+identity(fi)]
+	return fi.IsDir() && d.made[asideMark+d.identity(fi)]
 }
 
 // forget takes it out again: from now on the folder is its owner's.
 func (d *Folder) forget(fi fs.FileInfo) {
-	delete(d.made, identity(fi))
-	delete(d.made, asideMark+identity(fi))
+	delete(d.made, d.identity(fi))
+	delete(d.made, asideMark+d.identity(fi))
 	d.writeRecord() //nolint:errcheck // unlock removes the file
 }
 
@@ -96,9 +96,22 @@ func (d *Folder) writeRecord() error {
 	return Explain("create", d.out.name, err)
 }
 
+// identity names a folder that has one of the names that this package gives: its
+// inode, and when it was made, since the inode of a folder that somebody has removed
+// is soon another's.
+func (d *Folder) identity(fi fs.FileInfo) string {
+	o := d.out
+	for _, base := range []string{o.partial(), o.partial() + asideSuffix, o.base} {
+		if named, err := o.parent.Lstat(base); err == nil && os.SameFile(named, fi) {
+			return identity(fi) + born(d.parent, base)
+		}
+	}
+	return identity(fi) + " elsewhere"
+}
+
 // isOurs reports whether this package has made the folder that fi is of.
 func (d *Folder) isOurs(fi fs.FileInfo) bool {
-	return fi.IsDir() && ownedByCaller(fi) && d.made[identity(fi)]
+	return fi.IsDir() && ownedByCaller(fi) && d.made[d.identity(fi)]
 }
 
 // removeOurs removes the folder base and all that is in it, if it is ours: what
@@ -144,6 +157,7 @@ func (d *Folder) unlock() {
 	}
 	d.lock.Close()
 	d.lock.File = nil
+	d.parent.Close()
 	if d.journal != nil {
 		d.journal.Close()
 	}

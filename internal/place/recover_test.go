@@ -117,3 +117,44 @@ func TestTheRecordOfAFolderIsNeverEmpty(t *testing.T) {
 		t.Errorf("got a folder that is taken over %v, and a forgotten one %v; the record was %q", third.Stale(), third.isOurs(fi), record)
 	}
 }
+
+// A user removes what a killed process left, and makes a folder of that name. Many
+// file systems give it the same inode.
+func TestAFolderWithTheInodeOfOurs(t *testing.T) {
+	again := 0
+	for range 10 {
+		dir := t.TempDir()
+		name := filepath.Join(dir, "m")
+		d, err := CreateFolder(name, Options{Resume: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, err := os.Stat(name + ".partial")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.root.Close()
+		die(d)
+		if err := os.Remove(name + ".partial"); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, dir, "m.partial/notes", "mine")
+		after, err := os.Stat(name + ".partial")
+		if err != nil {
+			t.Fatal(err)
+		}
+		root, err := os.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if identity(before) == identity(after) && born(root, "m.partial") != "" {
+			again++
+			if _, err := CreateFolder(name, Options{Resume: true}); err == nil {
+				t.Error("it was taken over")
+			}
+			wantFile(t, dir, "m.partial/notes", "mine")
+		}
+		root.Close()
+	}
+	t.Logf("%d of 10 had the same inode", again)
+}

@@ -47,11 +47,10 @@ func (o *output) tidyFile() {
 }
 
 func (o *output) tidyFolder() {
-	h, err := o.acquire(o.partial() + lockSuffix)
+	d, err := o.lockFolder()
 	if err != nil {
 		return
 	}
-	d := &Folder{out: o, lock: h}
 	defer d.unlock()
 	if d.readRecord() != nil || d.hasAside() || d.recover() != nil {
 		return

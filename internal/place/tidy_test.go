@@ -116,9 +116,14 @@ func outputs(t *testing.T, left ...string) string {
 func recordOf(t *testing.T, dir string) string {
 	t.Helper()
 	text := "carton-oci lock\n"
+	root, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
 	for _, base := range []string{"d.partial", "d.partial.old"} {
 		if fi, err := os.Stat(filepath.Join(dir, base)); err == nil {
-			text += fmt.Sprintf("inode %d\n", fi.Sys().(*syscall.Stat_t).Ino)
+			text += fmt.Sprintf("inode %d%s\n", fi.Sys().(*syscall.Stat_t).Ino, place.Born(root, base))
 		}
 	}
 	return text
