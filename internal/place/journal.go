@@ -38,7 +38,9 @@ func (o *output) openJournal(fresh bool) (*os.File, error) {
 		if err == nil {
 			err = o.parent.Remove(base)
 		}
-		if err != nil {
+		// Whoever had the lock before may be done with its output, and remove its
+		// journal only now.
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, Explain("remove", o.beside(base), err)
 		}
 	}
