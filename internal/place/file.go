@@ -167,7 +167,9 @@ func (f *File) Commit() error {
 	o.removeJournal(f.journal)
 	// The lock goes last, when no other process can find NAME.partial. All
 	// content is synced: closing has nothing more to tell.
-	err = o.syncParent()
+	if err = o.syncParent(); err == nil {
+		err = o.stillThere()
+	}
 	f.close()
 	return err
 }
@@ -179,12 +181,23 @@ func (f *File) Keep() (bool, error) {
 	if f.f.File == nil {
 		return false, nil
 	}
-	if !f.f.locked || !f.out.resume {
+	if !f.f.locked || !f.out.resume || f.lostName() {
 		return false, f.Discard()
 	}
 	chmod(f.f.File, 0o600) //nolint:errcheck // Commit may have changed it, and failed then
 	f.close()
 	return true, nil
+}
+
+// lostName reports whether somebody has removed NAME.partial, or given the name to
+// something else: nobody finds it again.
+func (f *File) lostName() bool {
+	open, err := f.f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := f.out.parent.Lstat(f.out.partial())
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(named, open)
 }
 
 // Discard removes what was written. After Commit has succeeded it does nothing,

@@ -245,6 +245,9 @@ func (d *Folder) Commit() error {
 	if named := o.sameFile(o.base, made); err == nil {
 		err = named
 	}
+	if err == nil {
+		err = o.stillThere()
+	}
 	d.unlock()
 	o.parent.Close()
 	return err

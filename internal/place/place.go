@@ -32,7 +32,8 @@
 //
 // The folder that holds NAME is opened once and everything is done relative to
 // it, so that swapping a component of the path for a symlink leads nowhere
-// else. NAME itself must not be a symlink.
+// else. Where that folder has lost its name by the end, the output is complete in
+// it, and an error says so. NAME itself must not be a symlink.
 //
 // In a folder where others may rename files (one that all may write to, without
 // the sticky bit) NAME.partial is looked at before and after it is renamed, and
@@ -169,6 +170,22 @@ func (o *output) syncParent() error {
 	}
 	defer d.Close()
 	return Explain("sync the folder of", o.name, syncFolder(d))
+}
+
+// stillThere is an error where the folder that holds the output has lost its name:
+// who is told that NAME is complete looks for it there.
+func (o *output) stillThere() error {
+	dir := filepath.Dir(filepath.Clean(o.name))
+	open, err := o.parent.Stat(".")
+	if err != nil {
+		return nil //nolint:nilerr // it has told nothing
+	}
+	named, err := os.Stat(dir)
+	if err == nil && os.SameFile(named, open) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	err = &explained{fs.PathError{Op: "create", Path: o.name, Err: fmt.Errorf("the folder %s was moved or removed meanwhile", dir)}}
+	return hint.With(err, "%s is complete in that folder, wherever it is now", o.base)
 }
 
 // kind says what a file that is in the way is.
