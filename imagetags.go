@@ -89,7 +89,7 @@ func lookUp(ctx context.Context, store layout.Store, tag string) (*standing, err
 		return nil, nil //nolint:nilnil // documented
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for tag %s: %w", tag, err)
+		return nil, err
 	}
 	s := &standing{desc: desc}
 	switch _, m, err := layout.ReadManifest(ctx, store, desc); {
