@@ -219,7 +219,7 @@ func TestPartialsStay(t *testing.T) {
 				u := newUser(t)
 				g := &gate{trap: newTrap(false, at)}
 				front := s.Front(t, g.middleware)
-				args := append(kind(u, front.Host), "--concurrency", "2", "--stall-timeout", "2s")
+				args := append(kind(u, front.Host), "--concurrency", "2", "--stall-timeout", "2s", "--retries", "3")
 				trial{trials: &trials{total: total}, at: at, signal: syscall.SIGKILL}.killed(t, u, g.trap, args...)
 
 				if is.before != nil {
