@@ -34,7 +34,7 @@ demo: build ## take a small trained model through everything once
 # test is built by the tests, which go's cache of test results does not know of:
 # hence -count=1.
 UNIT = $(RACE) ./...
-E2E  = -C e2e -count=1 -timeout=15m ./... -- -C e2e/kubernetes -count=1 ./manifest
+E2E  = -C e2e -count=1 -timeout=25m ./... -- -C e2e/kubernetes -count=1 ./manifest
 
 .PHONY: test
 test: vet race ## vet, unit tests, scripts of the command line, e2e against a real registry
