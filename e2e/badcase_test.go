@@ -13,6 +13,7 @@ import (
 // Exit codes, as README.md lists them.
 const (
 	failed     = 1
+	badUsage   = 2
 	badContent = 3
 	notFound   = 4
 	notAllowed = 5

@@ -132,7 +132,7 @@ func TestBadCartons(t *testing.T) {
 			prepare: func(_ *testing.T, _ *user, s *testregistry.Server) []string {
 				return []string{"push", "m.carton", s.Host + "/org/m:1"}
 			},
-			code: notFound, want: []string{"push m.carton"},
+			code: badUsage, want: []string{"push m.carton"},
 		},
 		{
 			name: "another model than wanted",

@@ -102,6 +102,10 @@ func TestCraneFindsNothingWrong(t *testing.T) {
 				t.Error("MANIFEST is not exported as it is")
 			}
 			delete(exported.files, "MANIFEST")
+			if got := exported.symlinks["models"]; got != "model" {
+				t.Errorf("the folder that KServe mounts is a symlink to %q, want model", got)
+			}
+			delete(exported.symlinks, "models")
 			same(t, exported, m)
 		})
 	}

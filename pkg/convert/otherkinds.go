@@ -3,6 +3,7 @@ package convert
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -72,6 +73,9 @@ func errOtherKind(m *ocispec.Manifest) error {
 	types := []string{m.ArtifactType, m.Config.MediaType}
 	for _, l := range m.Layers {
 		types = append(types, l.MediaType)
+	}
+	if m.ArtifactType != "" { // and its config need not say anything
+		types = slices.DeleteFunc(types, func(t string) bool { return t == ocispec.MediaTypeEmptyJSON })
 	}
 	for _, k := range otherKinds {
 		for _, prefix := range k.types {
