@@ -8,9 +8,9 @@ import (
 	"os"
 	"testing"
 
-	cartonoci "github.com/carton-oci/carton-oci"
 	"github.com/carton-oci/carton-oci/e2e/internal/testregistry"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/client"
 )
 
 // The promise: a push of what the registry has reads no member. It is a matter
@@ -91,14 +91,14 @@ func TestSecondPushReadsNoMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := testregistry.Start(t, testregistry.Options{})
-	push := func(r io.ReaderAt) (*cartonoci.PushResult, error) {
+	push := func(r io.ReaderAt) (*client.PushResult, error) {
 		src, err := carton.NewReader(r, info.Size())
 		if err != nil {
 			return nil, err
 		}
 		defer src.Close()
 		// No CacheDir: nothing is remembered from the first push.
-		return cartonoci.PushSource(t.Context(), src, name, s.Host+"/org/test:1", cartonoci.PushOptions{})
+		return client.PushSource(t.Context(), src, name, s.Host+"/org/test:1", client.PushOptions{})
 	}
 	broken := &fragile{f, info.Size(), extents(t, name)}
 	if len(broken.extents) != 8 {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/secret"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/urfave/cli/v2"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
 )

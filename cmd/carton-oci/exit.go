@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/carton-oci/carton-oci"
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/registry"
 )
 
@@ -35,7 +35,7 @@ var kinds = []struct {
 }{
 	{exitInterrupted, []error{context.Canceled}},
 	{exitFailed, []error{registry.ErrTooLarge}}, // a carton is none the worse for it
-	{exitUsage, []error{errUsage, cartonoci.ErrLocation, path.ErrBadPattern}},
+	{exitUsage, []error{errUsage, location.ErrLocation, path.ErrBadPattern}},
 	{exitContent, []error{
 		carton.ErrFormat, carton.ErrVersion, carton.ErrChecksum, carton.ErrInsecurePath, carton.ErrLimit,
 		layout.ErrFormat, layout.ErrDigest, layout.ErrLimit,

@@ -8,11 +8,11 @@ import (
 	"path"
 	"testing"
 
-	"github.com/carton-oci/carton-oci"
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/registry"
 )
 
@@ -32,7 +32,7 @@ func TestExitCodes(t *testing.T) {
 		{carton.ErrLink, 1},
 		{layout.ErrTagExists, 1},
 		{usagef("push", "got nothing"), 2},
-		{cartonoci.ErrLocation, 2},
+		{location.ErrLocation, 2},
 		{path.ErrBadPattern, 2},
 		{carton.ErrFormat, 3},
 		{carton.ErrVersion, 3},

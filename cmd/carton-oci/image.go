@@ -3,7 +3,8 @@ package main
 import (
 	"fmt"
 
-	"github.com/carton-oci/carton-oci"
+	"github.com/carton-oci/carton-oci/pkg/client"
+	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/urfave/cli/v2"
 )
 
@@ -37,7 +38,7 @@ func runImage(c *cli.Context, s *session) error {
 		return err
 	}
 	ref := c.Args().Get(0)
-	loc, err := cartonoci.ParseLocation(ref)
+	loc, err := location.Parse(ref)
 	if err != nil {
 		return fmt.Errorf("image: %w", err)
 	}
@@ -47,7 +48,7 @@ func runImage(c *cli.Context, s *session) error {
 	if !c.Bool("dry-run") {
 		s.showProgress("image")
 	}
-	result, err := cartonoci.Image(c.Context, ref, cartonoci.ImageOptions{
+	result, err := client.Image(c.Context, ref, client.ImageOptions{
 		Options: s.opts, Tag: c.String("image-tag"), Subject: c.Bool("image-subject"),
 		NoClobber: c.Bool("no-clobber"), DryRun: c.Bool("dry-run"),
 	})
@@ -59,7 +60,7 @@ func runImage(c *cli.Context, s *session) error {
 	return nil
 }
 
-func (s *session) printImage(r *cartonoci.ImageResult) {
+func (s *session) printImage(r *client.ImageResult) {
 	switch {
 	case s.json:
 		s.object(r)
@@ -88,7 +89,7 @@ func (s *session) printImage(r *cartonoci.ImageResult) {
 }
 
 // imageSummary says what the image form is made of.
-func imageSummary(r *cartonoci.ImageResult) string {
+func imageSummary(r *client.ImageResult) string {
 	text := fmt.Sprintf("%d (%s)", r.Layers, humanSize(r.Size))
 	switch {
 	case r.Shared:

@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/carton-oci/carton-oci"
+	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/registry"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
@@ -92,11 +92,11 @@ func runLogout(c *cli.Context, s *session) error {
 
 // logInAs makes the session send the user name and password of the command line
 // to loc's registry, and to no other.
-func (s *session) logInAs(c *cli.Context, loc cartonoci.Location) error {
+func (s *session) logInAs(c *cli.Context, loc location.Location) error {
 	if !c.IsSet("username") && !c.IsSet("password-stdin") {
 		return nil
 	}
-	if loc.Kind != cartonoci.KindRegistry {
+	if loc.Kind != location.KindRegistry {
 		return usagef(c.Command.Name, "--username: %s is in no registry", loc.Redacted())
 	}
 	cred, err := readCredential(c, false)

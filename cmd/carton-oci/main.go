@@ -13,8 +13,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/secret"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // memoryAim is how much memory, in bytes, the program asks the garbage collector

@@ -12,8 +12,8 @@ import (
 	"unicode"
 	"unicode/utf16"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/secret"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/mattn/go-runewidth"
 )
 

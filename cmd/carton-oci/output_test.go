@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/google/go-cmp/cmp"
 )
 

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/carton-oci/carton-oci"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/client"
+	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/pack"
 	"github.com/urfave/cli/v2"
 )
@@ -25,23 +26,23 @@ func packAsked(c *cli.Context) string {
 // packLoose packs the SOURCE of a push on the way, where it is no carton but
 // loose files, or where a flag of packFlags says so. It returns nil for any other.
 // An image layout to push to must not lie in what is packed.
-func (s *session) packLoose(c *cli.Context, source string, to cartonoci.Location) (*pack.Carton, error) {
-	loc, err := cartonoci.ParseLocation(source)
+func (s *session) packLoose(c *cli.Context, source string, to location.Location) (*pack.Carton, error) {
+	loc, err := location.Parse(source)
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
 	}
 	asked := packAsked(c)
 	switch {
-	case asked == "" && (loc.Kind != cartonoci.KindPath || !pack.IsLoose(loc.Path)):
+	case asked == "" && (loc.Kind != location.KindPath || !pack.IsLoose(loc.Path)):
 		return nil, nil
-	case loc.Kind != cartonoci.KindPath:
+	case loc.Kind != location.KindPath:
 		return nil, usagef("push", "--%s is for a folder or file that is packed on the way: got %s", asked, quoted(loc.Redacted()))
 	}
 	opts, err := packOptions(c)
 	if err != nil {
 		return nil, err
 	}
-	if to.Kind == cartonoci.KindLayout {
+	if to.Kind == location.KindLayout {
 		if err := notInside("push", to.Path, packInputs([]string{loc.Path}, opts)); err != nil {
 			return nil, withHint(err, "name a folder elsewhere: oci:DIR:TAG")
 		}
@@ -66,15 +67,15 @@ func adviseToUpdate(name string, err error) error {
 
 // pushCarton pushes what was packed on the way, or else the SOURCE as it is.
 func pushCarton(
-	ctx context.Context, loose *pack.Carton, source, ref string, opts cartonoci.PushOptions,
-) (*cartonoci.PushResult, error) {
+	ctx context.Context, loose *pack.Carton, source, ref string, opts client.PushOptions,
+) (*client.PushResult, error) {
 	if loose == nil {
-		result, err := cartonoci.Push(ctx, source, ref, opts)
-		if loc, locErr := cartonoci.ParseLocation(source); locErr == nil && loc.Kind == cartonoci.KindPath {
+		result, err := client.Push(ctx, source, ref, opts)
+		if loc, locErr := location.Parse(source); locErr == nil && loc.Kind == location.KindPath {
 			err = adviseToUpdate(loc.Path, err)
 		}
 		return result, err
 	}
 	defer loose.Close()
-	return cartonoci.PushSource(ctx, loose, source, ref, opts)
+	return client.PushSource(ctx, loose, source, ref, opts)
 }

@@ -6,9 +6,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/urfave/cli/v2"

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"regexp"
 
-	"github.com/carton-oci/carton-oci"
+	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/pack"
 	"github.com/urfave/cli/v2"
 )
@@ -49,7 +50,7 @@ func runPull(c *cli.Context, s *session) error {
 		return err
 	}
 	ref := c.Args().Get(0)
-	loc, err := cartonoci.ParseLocation(ref)
+	loc, err := location.Parse(ref)
 	if err != nil {
 		return fmt.Errorf("pull: %w", err)
 	}
@@ -58,7 +59,7 @@ func runPull(c *cli.Context, s *session) error {
 	}
 	s.showProgress("pull")
 	opts.Options = s.opts
-	result, err := cartonoci.Pull(c.Context, ref, opts)
+	result, err := client.Pull(c.Context, ref, opts)
 	s.stopProgress()
 	if err != nil {
 		return err
@@ -70,8 +71,8 @@ func runPull(c *cli.Context, s *session) error {
 
 var modelHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-func pullOptions(c *cli.Context) (cartonoci.PullOptions, error) {
-	o := cartonoci.PullOptions{
+func pullOptions(c *cli.Context) (client.PullOptions, error) {
+	o := client.PullOptions{
 		Output: c.String("output"), Unpack: c.String("unpack"), Folder: c.String("folder"),
 		Include: c.StringSlice("include"), Exclude: c.StringSlice("exclude"),
 		Thin: c.Bool("thin"), LinkBase: c.String("link-base"),
@@ -115,7 +116,7 @@ func wrapOf(c *cli.Context) (*convert.Wrap, error) {
 	return &convert.Wrap{RunnerName: p.Runner, FrameworkVersion: p.FrameworkVersion, CompatVersion: p.RunnerCompat, Opts: p.RunnerOpts}, nil
 }
 
-func (s *session) printPull(r *cartonoci.PullResult) {
+func (s *session) printPull(r *client.PullResult) {
 	switch {
 	case s.json:
 		s.object(r)
@@ -142,7 +143,7 @@ func (s *session) printPull(r *cartonoci.PullResult) {
 }
 
 // adviseAfterPull says what is not as one might expect.
-func (s *session) adviseAfterPull(r *cartonoci.PullResult, opts cartonoci.PullOptions, from cartonoci.Location) {
+func (s *session) adviseAfterPull(r *client.PullResult, opts client.PullOptions, from location.Location) {
 	if r.Regenerated {
 		s.warnf("the artifact holds no MANIFEST: the model hash is that of one made from its content, not its author's")
 	}
@@ -154,7 +155,7 @@ func (s *session) adviseAfterPull(r *cartonoci.PullResult, opts cartonoci.PullOp
 		s.warnf("the registry wants a token for what LINKS names; loaders of cartons send none")
 		s.hintf("make the repository public, or name a server that needs no token with --link-base")
 	}
-	if opts.Unpack == "" && !r.AlreadyHere && !r.Regenerated && from.Kind != cartonoci.KindPath {
+	if opts.Unpack == "" && !r.AlreadyHere && !r.Regenerated && from.Kind != location.KindPath {
 		s.notef("the zip is laid out anew; the model hash is the same")
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/carton-oci/carton-oci"
+	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/registry"
 	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
@@ -54,7 +55,7 @@ func runPush(c *cli.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	to, _, err := cartonoci.ParseTarget(ref)
+	to, _, err := location.ParseDestination(ref)
 	if err != nil {
 		return fmt.Errorf("push: %w", err)
 	}
@@ -68,14 +69,14 @@ func runPush(c *cli.Context, s *session) error {
 	if !c.Bool("dry-run") {
 		s.showProgress("push")
 	}
-	opts := cartonoci.PushOptions{
+	opts := client.PushOptions{
 		Options: s.opts, Mapping: mapping,
 		NoClobber: c.Bool("no-clobber"), DryRun: c.Bool("dry-run"), AllowInvalid: c.Bool("allow-invalid"),
 	}
 	if err := setImage(c, &opts); err != nil {
 		return err
 	}
-	opts.Planned = func(r *cartonoci.PushResult) {
+	opts.Planned = func(r *client.PushResult) {
 		for _, w := range r.Warnings {
 			if loose == nil || !slices.Contains(loose.Warnings, w) { // said when it was packed
 				s.warnf("%s", w)
@@ -172,7 +173,7 @@ func setMediaTypes(c *cli.Context, o *convert.Options) error {
 var formFlags = []string{"layers", "bundle-below", "media-types", "compress", "annotation", "compat", "readme"}
 
 // sayWhatIsMade tells where the push of an artifact makes another one.
-func (s *session) sayWhatIsMade(c *cli.Context, r *cartonoci.PushResult) {
+func (s *session) sayWhatIsMade(c *cli.Context, r *client.PushResult) {
 	if r.Source == nil || r.Source.Digest == r.Digest {
 		return
 	}
@@ -189,7 +190,7 @@ func (s *session) sayWhatIsMade(c *cli.Context, r *cartonoci.PushResult) {
 // sayWhatTravels tells where the bytes to send are not as many as the file's, by
 // a twentieth or more: members that are compressed in it travel as they are, and
 // so do those that only LINKS names.
-func (s *session) sayWhatTravels(source string, r *cartonoci.PushResult) {
+func (s *session) sayWhatTravels(source string, r *client.PushResult) {
 	info, err := os.Stat(source)
 	if err != nil || !info.Mode().IsRegular() {
 		return
@@ -203,7 +204,7 @@ func (s *session) sayWhatTravels(source string, r *cartonoci.PushResult) {
 	}
 }
 
-func (s *session) printPush(r *cartonoci.PushResult) {
+func (s *session) printPush(r *client.PushResult) {
 	switch {
 	case s.json:
 		s.object(r)
@@ -236,7 +237,7 @@ func (s *session) printPush(r *cartonoci.PushResult) {
 	)...)
 }
 
-func (s *session) printLayers(r *cartonoci.PushResult) {
+func (s *session) printLayers(r *client.PushResult) {
 	rows := [][]string{{"LAYER", "SIZE", "STATUS"}}
 	for _, l := range r.Layers {
 		name := "no member"
@@ -254,7 +255,7 @@ func (s *session) printLayers(r *cartonoci.PushResult) {
 
 // layerSummary says how many layers there are, what became of them, and how
 // long that took.
-func layerSummary(r *cartonoci.PushResult) string {
+func layerSummary(r *client.PushResult) string {
 	blobs := map[string]int{}
 	bytes := map[string]int64{}
 	seen := map[digest.Digest]bool{}

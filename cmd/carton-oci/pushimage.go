@@ -1,9 +1,10 @@
 package main
 
 import (
-	"github.com/carton-oci/carton-oci"
-	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
 )
@@ -23,7 +24,7 @@ func imageFlags() []cli.Flag {
 const categoryReaders = "other readers"
 
 // setImage reads imageFlags into the options of a push.
-func setImage(c *cli.Context, o *cartonoci.PushOptions) error {
+func setImage(c *cli.Context, o *client.PushOptions) error {
 	if err := notBoth(c, "no-image", "image"); err != nil {
 		return err
 	}
@@ -35,9 +36,9 @@ func setImage(c *cli.Context, o *cartonoci.PushOptions) error {
 	}
 	switch {
 	case c.Bool("image"):
-		o.Image = cartonoci.ImagePush
+		o.Image = client.ImagePush
 	case c.Bool("no-image"):
-		o.Image = cartonoci.ImageLeave
+		o.Image = client.ImageLeave
 	}
 	o.ImageTag = c.String("image-tag")
 	o.Mapping.ImageSubject, o.Mapping.Readme = c.Bool("image-subject"), c.Bool("readme")
@@ -58,7 +59,7 @@ func setImage(c *cli.Context, o *cartonoci.PushOptions) error {
 }
 
 // sayWhatItCosts tells what an image form of raw layers stores twice.
-func (s *session) sayWhatItCosts(o *cartonoci.PushOptions, r *cartonoci.PushResult) {
+func (s *session) sayWhatItCosts(o *client.PushOptions, r *client.PushResult) {
 	if r.Image == nil {
 		return
 	}
@@ -72,7 +73,7 @@ func (s *session) sayWhatItCosts(o *cartonoci.PushOptions, r *cartonoci.PushResu
 
 // sayWhatStaysBehind names the tags where somebody may look for this model's
 // image form, and finds another's.
-func (s *session) sayWhatStaysBehind(r *cartonoci.PushResult) {
+func (s *session) sayWhatStaysBehind(r *client.PushResult) {
 	if r.Image == nil {
 		return
 	}
@@ -84,11 +85,11 @@ func (s *session) sayWhatStaysBehind(r *cartonoci.PushResult) {
 // sayWhoSeesNothing tells what nobody else will: containerd mounts a model
 // artifact without an error, and empty. It is for a person who has just brought
 // something new to a registry; what scripts are to know of it is in the help.
-func (s *session) sayWhoSeesNothing(o *cartonoci.PushOptions, to cartonoci.Location, r *cartonoci.PushResult) {
+func (s *session) sayWhoSeesNothing(o *client.PushOptions, to location.Location, r *client.PushResult) {
 	if columns, _ := terminalSize(s.err); columns == 0 || r.BytesUploaded == 0 {
 		return
 	}
-	if o.Image == cartonoci.ImageUnsaid && o.Mapping.Compat != convert.CompatImage && to.Kind == cartonoci.KindRegistry && to.Tag != "" && !o.DryRun && !isImage(r) {
+	if o.Image == client.ImageUnsaid && o.Mapping.Compat != convert.CompatImage && to.Kind == location.KindRegistry && to.Tag != "" && !o.DryRun && !isImage(r) {
 		price := "which sends, and stores, " + humanSize(r.Bytes()) + " more"
 		if o.Mapping.Layers == convert.FormTar {
 			price = "which shares its layers"
@@ -98,14 +99,14 @@ func (s *session) sayWhoSeesNothing(o *cartonoci.PushOptions, to cartonoci.Locat
 }
 
 // isImage reports whether an image form was copied.
-func isImage(r *cartonoci.PushResult) bool {
+func isImage(r *client.PushResult) bool {
 	return r.Source != nil && r.Source.Copied && r.ArtifactType == ""
 }
 
 // printVolume prints what a pod needs to mount an image form in a registry.
 func (s *session) printVolume(reference string, dgst digest.Digest) {
-	loc, err := cartonoci.ParseLocation(reference)
-	if err != nil || loc.Kind != cartonoci.KindRegistry {
+	loc, err := location.Parse(reference)
+	if err != nil || loc.Kind != location.KindRegistry {
 		return
 	}
 	loc.Tag, loc.Digest = "", dgst

@@ -3,7 +3,8 @@ package main
 import (
 	"fmt"
 
-	"github.com/carton-oci/carton-oci"
+	"github.com/carton-oci/carton-oci/pkg/client"
+	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/urfave/cli/v2"
 )
 
@@ -21,7 +22,7 @@ func runResolve(c *cli.Context, s *session) error {
 	if err := wantArgs(c, "REF"); err != nil {
 		return err
 	}
-	loc, err := cartonoci.ParseLocation(c.Args().Get(0))
+	loc, err := location.Parse(c.Args().Get(0))
 	if err != nil {
 		return fmt.Errorf("resolve: %w", err)
 	}
@@ -31,7 +32,7 @@ func runResolve(c *cli.Context, s *session) error {
 	if err := s.logInAs(c, loc); err != nil {
 		return err
 	}
-	desc, err := cartonoci.Resolve(c.Context, c.Args().Get(0), s.opts)
+	desc, err := client.Resolve(c.Context, c.Args().Get(0), s.opts)
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", loc, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/carton-oci/carton-oci"
 	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/registry"
 	"github.com/urfave/cli/v2"
 )
@@ -17,7 +17,7 @@ import (
 // say, and where to print.
 type session struct {
 	*printer
-	opts    cartonoci.Options
+	opts    client.Options
 	trace   *trace // of --debug, else nil
 	display *display
 	showing bool // whether progress may be shown
@@ -54,7 +54,7 @@ func newSession(c *cli.Context, out *printer) (*session, error) {
 	if !has(c, "plain-http") {
 		return s, nil
 	}
-	s.opts = cartonoci.Options{
+	s.opts = client.Options{
 		Registry: registry.Options{
 			PlainHTTP: c.Bool("plain-http"),
 			Insecure:  c.Bool("insecure"),

@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/carton-oci/carton-oci"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/pack"
 	"github.com/urfave/cli/v2"
 )
@@ -27,24 +28,24 @@ func (s *session) openArg(c *cli.Context, more ...string) (*source, error) {
 	if err := wantArgs(c, append([]string{"SOURCE"}, more...)...); err != nil {
 		return nil, err
 	}
-	return s.openWith(c, c.Args().Get(0), cartonoci.OpenModel)
+	return s.openWith(c, c.Args().Get(0), client.OpenModel)
 }
 
 // open opens the carton that an argument names.
 func (s *session) open(c *cli.Context, arg string) (*source, error) {
-	return s.openWith(c, arg, cartonoci.OpenSource)
+	return s.openWith(c, arg, client.OpenSource)
 }
 
-type opener func(ctx context.Context, location string, opts cartonoci.Options) (carton.Source, error)
+type opener func(ctx context.Context, ref string, opts client.Options) (carton.Source, error)
 
 func (s *session) openWith(c *cli.Context, arg string, open opener) (*source, error) {
 	out := &source{verb: c.Command.Name}
-	loc, err := cartonoci.ParseLocation(arg)
+	loc, err := location.Parse(arg)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", out.verb, err)
 	}
 	out.name = loc.Redacted()
-	if loc.Kind == cartonoci.KindPath && pack.IsLoose(loc.Path) {
+	if loc.Kind == location.KindPath && pack.IsLoose(loc.Path) {
 		return s.openLoose(c, out, loc.Path)
 	}
 	if err := s.logInAs(c, loc); err != nil {

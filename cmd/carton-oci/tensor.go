@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/carton-oci/carton-oci"
 	"github.com/carton-oci/carton-oci/internal/npy"
 	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
+	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 	"github.com/urfave/cli/v2"
 )
@@ -42,7 +42,7 @@ func (s *session) fetchTensor(c *cli.Context) error {
 		return err
 	}
 	defer src.Close()
-	if loc, err := cartonoci.ParseLocation(c.Args().Get(0)); err == nil && loc.Path != "" {
+	if loc, err := location.Parse(c.Args().Get(0)); err == nil && loc.Path != "" {
 		if err := notInside("tensors", file, []string{loc.Path}); err != nil {
 			return err
 		}

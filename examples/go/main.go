@@ -16,8 +16,8 @@ import (
 	"os/signal"
 	"time"
 
-	"github.com/carton-oci/carton-oci"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/carton-oci/carton-oci/pkg/registry"
@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string) error {
 }
 
 func push(ctx context.Context, source, reference string) error {
-	result, err := cartonoci.Push(ctx, source, reference, cartonoci.PushOptions{Options: options(), NoClobber: true})
+	result, err := client.Push(ctx, source, reference, client.PushOptions{Options: options(), NoClobber: true})
 	switch {
 	case errors.Is(err, registry.ErrUnauthorized):
 		return fmt.Errorf("%w (is REGISTRY_PASSWORD right?)", err)
@@ -61,7 +61,7 @@ func push(ctx context.Context, source, reference string) error {
 }
 
 func pull(ctx context.Context, reference, file string) error {
-	result, err := cartonoci.Pull(ctx, reference, cartonoci.PullOptions{Options: options(), Output: file})
+	result, err := client.Pull(ctx, reference, client.PullOptions{Options: options(), Output: file})
 	switch {
 	case errors.Is(err, layout.ErrNotFound):
 		return fmt.Errorf("%w (was it pushed?)", err)
@@ -85,8 +85,8 @@ func pull(ctx context.Context, reference, file string) error {
 }
 
 // options are the same for both ways.
-func options() cartonoci.Options {
-	opts := cartonoci.Options{
+func options() client.Options {
+	opts := client.Options{
 		Registry: registry.Options{
 			// A client of one's own: for proxies, metrics, or a time limit on headers.
 			HTTPClient: &http.Client{Transport: &http.Transport{

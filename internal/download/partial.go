@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
-	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // Output is what a job fills: a *place.File or *place.Folder.

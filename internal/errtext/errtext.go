@@ -39,6 +39,14 @@ func Causes(kind, cause error) []error {
 	return []error{kind, cause}
 }
 
+// WithKind returns err, which is kind to errors.Is too. Its text does not change.
+func WithKind(err, kind error) error { return &withKind{err, kind} }
+
+type withKind struct{ err, kind error }
+
+func (e *withKind) Error() string   { return e.err.Error() }
+func (e *withKind) Unwrap() []error { return []error{e.err, e.kind} }
+
 // Quote returns a name from outside as it is where a terminal shows it so, else
 // quoted; and without the secrets that somebody may have repeated in it.
 func Quote(name string) string {

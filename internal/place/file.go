@@ -7,7 +7,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // File is a file on its way to its place. WriteAt and ReadAt may be called from

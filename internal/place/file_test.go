@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/place"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 func TestFileAppearsWholeAndAlone(t *testing.T) {

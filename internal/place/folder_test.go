@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/place"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // putFolder makes a folder of one file through the package.

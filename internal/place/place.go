@@ -62,8 +62,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/localfile"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 var (

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
-	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // Known says what may be removed of a folder that is to be replaced. It is given

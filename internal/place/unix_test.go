@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/internal/testenv"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // New files and folders have the modes that the umask says, as everybody's have.

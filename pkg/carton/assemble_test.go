@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/google/go-cmp/cmp"
 )
 

@@ -10,8 +10,8 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // Retry is a wait for another attempt, which LinkOptions.Retrying is told of.

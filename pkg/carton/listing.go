@@ -6,7 +6,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // held is what a zip or folder holds: its files by path, MANIFEST and LINKS

@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/google/go-cmp/cmp"
 )

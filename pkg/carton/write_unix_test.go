@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 func TestTheUmaskHolds(t *testing.T) {

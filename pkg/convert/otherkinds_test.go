@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // layerOf is a layer of another program's type.

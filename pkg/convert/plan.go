@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // bundleFolder is where the names of tar layers lie. Reading ignores them.

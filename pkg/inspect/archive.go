@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/carton-oci/carton-oci/internal/byname"
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/readahead"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pt2"
 )
 

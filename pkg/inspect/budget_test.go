@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 func TestAShareGrowsWhileNobodyHasTheRest(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/place"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/internal/storetest"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/go-digest"

@@ -1,7 +1,7 @@
 // Package pack makes a carton of loose files: a folder, weights, a PyTorch
 // archive, a WebAssembly module, or a tree in the Plums Model Format. The
 // result is a [carton.Source] like any other; carton.Assemble writes it,
-// cartonoci.PushSource sends it.
+// client.PushSource sends it.
 //
 // # Rules that this package keeps
 //

@@ -30,7 +30,7 @@ func ExampleOpen() {
 	for _, f := range c.Filled {
 		fmt.Println(f.Field, "=", f.Value)
 	}
-	// Or push it, with no file between: cartonoci.PushSource.
+	// Or push it, with no file between: client.PushSource.
 	if err := carton.Assemble(ctx, filepath.Join(dir, "iris.carton"), c, carton.AssembleOptions{}); err != nil {
 		panic(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/pack"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/google/go-cmp/cmp"

@@ -4,8 +4,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // secrets are files that programs keep credentials in, by the end of their path

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // MaxLinkedEntries is the most files and folders that are packed a second time

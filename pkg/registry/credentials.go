@@ -16,9 +16,9 @@ import (
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/secret"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // Credentials are those that Docker, Podman and their like keep: in a JSON file,

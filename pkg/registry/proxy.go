@@ -9,8 +9,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/secret"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // proxyFor is http.ProxyFromEnvironment, which reaches localhost directly, for all

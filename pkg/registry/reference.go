@@ -10,8 +10,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	"oras.land/oras-go/v2/errdef"
 
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/secret"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // ErrReference is wrapped by the errors about strings that are no reference to

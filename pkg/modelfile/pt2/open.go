@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
-	"github.com/carton-oci/carton-oci/internal/hint"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // Open reads what an archive of size bytes says of itself. Of r it reads the

@@ -13,8 +13,8 @@ import (
 	"strconv"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
-	"github.com/carton-oci/carton-oci/internal/hint"
 	"github.com/carton-oci/carton-oci/internal/jsonstream"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // Limits on what is read.

@@ -1,0 +1,40 @@
+// Package client pushes and pulls cartons, one-file machine-learning models,
+// to and from OCI registries: one call each way, for any carton and any place.
+//
+//	_, err := client.Push(ctx, "model.carton", "ghcr.io/org/m:1", client.PushOptions{})
+//	_, err = client.Pull(ctx, "ghcr.io/org/m:1", client.PullOptions{Output: "model.carton"})
+//
+// [location.Parse] says what names what, [OpenSource] opens any of it as a
+// carton.Source. The command carton-oci goes through here and adds flags,
+// output and exit codes.
+//
+// # Rules that this package keeps
+//
+// A tag is resolved once. Everything after that goes by the digest that it
+// stood for, and results name the digest.
+//
+// A push sends nothing of a carton whose structure, names or carton.toml are
+// broken; [PushOptions] AllowInvalid forgives the last. The image manifest goes last,
+// so that a tag never points to what is not complete.
+//
+// The image form of a carton, which runtimes mount that mount no artifacts, goes
+// beside the artifact ([PushOptions] Image, [Image]). Its tag moves before the
+// artifact's. A push that would leave one of another model behind is refused
+// unless it says so.
+//
+// What is published was verified. An artifact that is pushed is copied as it is,
+// unless a form is asked for; then, and where an image form shares its layers, all
+// that other programs would unpack is read and compared with MANIFEST first.
+//
+// A pull gives a file or folder its final name when every byte was checked
+// against the model hash, and not before. What is there already is not
+// replaced unless [PullOptions] Force says so.
+//
+// Linked members of a thin carton are read from the repository that is pushed to
+// where that has them, and from those that [Options] AllowLinkRepos names, with
+// credentials; else from where LINKS says, without any.
+//
+// Nothing here prints, logs or exits. Errors wrap the sentinels of the packages
+// that found them (carton.ErrChecksum, layout.ErrNotFound,
+// registry.ErrUnauthorized, …) and [location.ErrLocation].
+package client

@@ -1,0 +1,156 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/location"
+	"github.com/carton-oci/carton-oci/pkg/registry"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// ImageMode says what a push does about the image form of the carton, which
+// runtimes mount that mount no artifacts.
+type ImageMode int
+
+// What a push does about the image form.
+const (
+	// ImageUnsaid pushes none, and refuses to leave one of another model behind:
+	// tags that belong together never drift apart by accident.
+	ImageUnsaid ImageMode = iota
+	// ImagePush pushes it beside the artifact.
+	ImagePush
+	// ImageLeave pushes none, and leaves one that is there as it is.
+	ImageLeave
+)
+
+const (
+	// imageSuffix follows an artifact's tag in the tag of its image form.
+	imageSuffix = "-image"
+	// maxTag is the longest tag.
+	// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pulling-manifests
+	maxTag = 128
+)
+
+// imageTags returns the tags of the image form: the one that was asked for, or
+// one for each tag of the artifact.
+func imageTags(loc location.Location, tags []string, own string) ([]string, error) {
+	if own != "" {
+		switch {
+		case !location.IsTag(own):
+			return nil, location.Errorf(own, "is no tag for the image form, want letters, digits, _ . or -, at most %d", maxTag)
+		case slices.Contains(tags, own):
+			return nil, location.Errorf(own, "is a tag of the artifact, want another for the image form")
+		}
+		return []string{own}, nil
+	}
+	if len(tags) == 0 {
+		return nil, hint.With(location.Errorf(loc.String(), "got a digest, want a tag: the image form has a tag of its own"),
+			"write %s:TAG", loc.Untagged())
+	}
+	var list []string
+	for _, tag := range tags {
+		name := tag + imageSuffix
+		if len(name) > maxTag {
+			err := location.Errorf(loc.String(), "the tag has %d characters, want at most %d, because that of the image form is %d longer",
+				len(tag), maxTag-len(imageSuffix), len(imageSuffix))
+			return nil, hint.With(err, "name the image form's tag: --image-tag NAME")
+		}
+		if slices.Contains(tags, name) {
+			err := location.Errorf(loc.String(), "%s is a tag of the artifact and of the image form of %s", name, tag)
+			return nil, hint.With(err, "name another tag for the image form: --image-tag NAME")
+		}
+		list = append(list, name)
+	}
+	return list, nil
+}
+
+// standing is what a tag points to now.
+type standing struct {
+	desc  ocispec.Descriptor
+	image *ocispec.Manifest // nil: it is no image form of a carton
+}
+
+// lookUp returns what a tag points to, nil where there is no such tag.
+func lookUp(ctx context.Context, store layout.Store, tag string) (*standing, error) {
+	desc, err := store.Resolve(ctx, tag)
+	if errors.Is(err, layout.ErrNotFound) {
+		return nil, nil //nolint:nilnil // documented
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &standing{desc: desc}
+	switch _, m, err := layout.ReadManifest(ctx, store, desc); {
+	case err == nil && convert.IsImage(m):
+		s.image = m
+	case err == nil, errors.Is(err, layout.ErrFormat), errors.Is(err, layout.ErrLimit): // an index, or anything else
+	default:
+		return nil, fmt.Errorf("look at tag %s: %w", tag, err)
+	}
+	return s, nil
+}
+
+// refuseStranger refuses to move tags of an image form that point to what is
+// none.
+func refuseStranger(ctx context.Context, store layout.Store, tags []string) error {
+	for _, tag := range tags {
+		is, err := lookUp(ctx, store, tag)
+		if err != nil {
+			return err
+		}
+		if is != nil && is.image == nil {
+			err := &layout.Error{
+				Object: "tag " + tag, Kind: layout.ErrTagExists,
+				Msg: fmt.Sprintf("points to %s, which is no image form of a carton, and stays where it is", is.desc.Digest),
+			}
+			return hint.With(err, "name another tag for the image form: --image-tag NAME")
+		}
+	}
+	return nil
+}
+
+// refuseDrift refuses to move tags whose image form would be left behind with
+// another model.
+func refuseDrift(ctx context.Context, store layout.Store, tags []string, modelHash string, compat convert.Compat) error {
+	left, err := leftBehind(ctx, store, tags, modelHash)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	err = &layout.Error{
+		Object: "tag " + left[0], Kind: layout.ErrTagExists,
+		Msg: fmt.Sprintf("is the image form of another model, and %s would move away from it", strings.TrimSuffix(left[0], imageSuffix)),
+	}
+	err = hint.With(err, "--no-image leaves it as it is")
+	if compat == convert.CompatImage {
+		return err // --image goes with an artifact
+	}
+	return hint.With(err, "--image moves both")
+}
+
+// leftBehind returns the tags that are image forms of other models, beside tags
+// that are about to move. Who may not look is not told of them.
+func leftBehind(ctx context.Context, store layout.Store, tags []string, modelHash string) ([]string, error) {
+	var left []string
+	for _, tag := range tags {
+		if len(tag)+len(imageSuffix) > maxTag {
+			continue
+		}
+		is, err := lookUp(ctx, store, tag+imageSuffix)
+		switch {
+		case errors.Is(err, registry.ErrUnauthorized), errors.Is(err, registry.ErrDenied):
+		case err != nil:
+			return nil, err
+		case is == nil || is.image == nil:
+		case is.image.Annotations[convert.AnnotationModelHash] != modelHash:
+			left = append(left, tag+imageSuffix)
+		}
+	}
+	return left, nil
+}

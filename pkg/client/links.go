@@ -1,0 +1,112 @@
+package client
+
+import (
+	"context"
+	"io"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/location"
+	"github.com/carton-oci/carton-oci/pkg/registry"
+	"github.com/opencontainers/go-digest"
+)
+
+// links returns what follows links: into the place in hand where that has the
+// content, whatever the URL; into repositories that the user allows, with the
+// user's credentials; and anywhere else as pkg/carton's rules for LINKS say, without
+// any. Who wrote LINKS must not make a user read or mount what only that user may.
+// hand may be nil.
+func (c *client) links(hand *site) (carton.Fetcher, error) {
+	reg, err := c.registry()
+	if err != nil {
+		return nil, err
+	}
+	allowed, err := c.opts.linkRepos()
+	if err != nil {
+		return nil, err
+	}
+	anywhere := carton.NewLinkFetcher(carton.LinkOptions{
+		Attempts: c.opts.Registry.Policy.Attempts, Stall: c.opts.Registry.Policy.Stall,
+		Retrying:   c.opts.Registry.Policy.Retrying,
+		AllowHosts: c.opts.AllowLinkHosts, RootCAs: reg.RootCAs(),
+		Wrap: c.opts.Registry.Wrap, UserAgent: c.opts.Registry.UserAgent,
+	})
+	next := &linkRepos{next: &countedLinks{anywhere, c}, repos: map[layout.Origin]carton.Fetcher{}}
+	for _, o := range allowed {
+		repo, err := reg.Repository(o.Registry, o.Repository)
+		if err != nil {
+			return nil, err
+		}
+		next.repos[o] = convert.StoreFetcher(repo, next.next)
+	}
+	if hand == nil {
+		return next, nil
+	}
+	return convert.StoreFetcher(hand.store, next), nil
+}
+
+// linkRepos returns the repositories that the user allows LINKS to name.
+func (o Options) linkRepos() ([]layout.Origin, error) {
+	var list []layout.Origin
+	for _, text := range o.AllowLinkRepos {
+		ref, err := registry.ParseReference(text)
+		if err != nil || ref.Target() != "" {
+			return nil, location.Errorf(text, "can't be allowed to be linked to, want HOST/REPOSITORY")
+		}
+		list = append(list, layout.Origin{Registry: ref.Registry, Repository: ref.Repository})
+	}
+	return list, nil
+}
+
+// linkRepos follows links to blobs of repositories that are allowed, and says of
+// others that are refused how to allow them.
+type linkRepos struct {
+	next  carton.Fetcher
+	repos map[layout.Origin]carton.Fetcher
+}
+
+// Size implements carton.Fetcher.
+func (l *linkRepos) Size(ctx context.Context, link carton.Link) (int64, error) {
+	f, o := l.of(link)
+	size, err := f.Size(ctx, link)
+	return size, l.advise(err, f, o)
+}
+
+// Open implements carton.Fetcher.
+func (l *linkRepos) Open(ctx context.Context, link carton.Link, off, n int64) (io.ReadCloser, error) {
+	f, o := l.of(link)
+	r, err := f.Open(ctx, link, off, n)
+	return r, l.advise(err, f, o)
+}
+
+// of returns what follows a link, and the repository that it names, if any.
+func (l *linkRepos) of(link carton.Link) (carton.Fetcher, layout.Origin) {
+	o, _ := convert.LinkOrigin(link.URL, digest.NewDigestFromEncoded(digest.SHA256, link.Hash))
+	if f, ok := l.repos[o]; ok {
+		return f, o
+	}
+	return l.next, o
+}
+
+func (l *linkRepos) advise(err error, asked carton.Fetcher, o layout.Origin) error {
+	if err == nil || asked != l.next || registry.CheckName(o.Registry, o.Repository) != nil {
+		return err
+	}
+	return hint.With(err, "if you may read that repository, and mean to: --allow-link-repo %s", o.Registry+"/"+o.Repository)
+}
+
+// countedLinks counts what arrives over links.
+type countedLinks struct {
+	carton.Fetcher
+	client *client
+}
+
+func (f *countedLinks) Open(ctx context.Context, link carton.Link, off, n int64) (io.ReadCloser, error) {
+	r, err := f.Fetcher.Open(ctx, link, off, n)
+	if err != nil {
+		return nil, err
+	}
+	return &counted{r, &f.client.received}, nil
+}

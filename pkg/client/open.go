@@ -1,0 +1,187 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/location"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// OpenSource opens the carton that ref names, wherever it is, as
+// [location.Parse] reads it; "latest" is the tag of an artifact that is given
+// none, or else an image layout's only manifest. Members that a thin carton lacks are read from where its LINKS says. An
+// artifact comes back as a [*convert.Source], which knows its descriptor.
+//
+// The source gives up what it is doing when it is closed, and one from a URL also
+// when ctx ends; else ctx is for opening.
+func OpenSource(ctx context.Context, ref string, opts Options) (carton.Source, error) {
+	loc, err := location.Parse(ref)
+	if err != nil {
+		return nil, err
+	}
+	o, err := newClient(opts).open(ctx, loc, openOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return o.Source, nil
+}
+
+// OpenModel is OpenSource, and opens a model artifact that holds no carton as
+// what it is: a [*convert.Source] that is Plain, which has no carton.toml and no
+// model hash.
+func OpenModel(ctx context.Context, ref string, opts Options) (carton.Source, error) {
+	loc, err := location.Parse(ref)
+	if err != nil {
+		return nil, err
+	}
+	o, err := newClient(opts).open(ctx, loc, openOptions{plain: true})
+	if err != nil {
+		return nil, err
+	}
+	return o.Source, nil
+}
+
+// Resolve returns the descriptor that a reference to an artifact stands for, of
+// whatever kind it is.
+func Resolve(ctx context.Context, ref string, opts Options) (ocispec.Descriptor, error) {
+	loc, err := location.Parse(ref)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	_, _, desc, err := newClient(opts).resolve(ctx, loc)
+	return desc, err
+}
+
+// resolve opens an artifact's place, and asks it what the location stands for.
+// It returns the location with the tag that was taken.
+func (c *client) resolve(ctx context.Context, loc location.Location) (*site, location.Location, ocispec.Descriptor, error) {
+	return c.ask(ctx, loc, func(s *site, reference string) (ocispec.Descriptor, error) {
+		return s.store.Resolve(ctx, reference)
+	})
+}
+
+// ask is resolve with a question of the caller's.
+func (c *client) ask(
+	ctx context.Context, loc location.Location, question func(s *site, reference string) (ocispec.Descriptor, error),
+) (*site, location.Location, ocispec.Descriptor, error) {
+	written, unsaid := loc.String(), loc.Reference() == ""
+	if unsaid {
+		loc.Tag = defaultTag
+	}
+	s, err := c.site(loc, false)
+	if err != nil {
+		return nil, loc, ocispec.Descriptor{}, err
+	}
+	desc, err := question(s, loc.Reference())
+	if dir, ok := s.store.(*layout.Dir); ok && unsaid && errors.Is(err, layout.ErrNotFound) {
+		if only, _ := dir.Only(ctx); only != "" {
+			if loc.Tag = only; layout.CheckDigest(digest.Digest(only)) == nil {
+				loc.Tag, loc.Digest = "", digest.Digest(only)
+			}
+			desc, err = question(s, loc.Reference())
+		}
+	}
+	if errors.Is(err, layout.ErrNotFound) && loc.Kind == location.KindRegistry && unsaid {
+		err = hint.With(err, "no tag was given, so %s was asked for: write %s:TAG", defaultTag, written)
+	}
+	if err != nil && loc.Kind == location.KindRegistry {
+		if _, there := os.Stat(written); there == nil {
+			err = hint.With(err, "for the file or folder of that name write ./%s", written)
+		}
+	}
+	return s, loc, desc, err
+}
+
+// openOptions say what is accepted as a carton.
+type openOptions struct {
+	wrap      *convert.Wrap
+	plain     bool   // a model that is no carton is opened as it is
+	modelHash string // "" is any
+	// hand is a place where linked content is looked for first, nil for none.
+	hand *site
+}
+
+// opened is a carton and where it came from.
+type opened struct {
+	carton.Source
+	loc      location.Location // with the tag that was taken
+	site     *site             // nil for a carton that is no artifact
+	artifact *convert.Source   // nil for a carton that is no artifact
+}
+
+// open opens what loc names.
+func (c *client) open(ctx context.Context, loc location.Location, opts openOptions) (*opened, error) {
+	var o *opened
+	var err error
+	switch loc.Kind {
+	case location.KindPath:
+		o = &opened{loc: loc}
+		o.Source, err = openPath(loc.Path)
+	case location.KindURL:
+		o = &opened{loc: loc}
+		o.Source, err = c.openURL(ctx, loc.URL)
+	default:
+		return c.openArtifact(ctx, loc, opts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := wantModel(o.Manifest().ModelHash(), opts.modelHash); err != nil {
+		o.Close()
+		return nil, err
+	}
+	if o.Links() == nil {
+		return o, nil
+	}
+	follow, err := c.links(opts.hand)
+	if err != nil {
+		o.Close()
+		return nil, err
+	}
+	o.Source = carton.Resolve(o.Source, follow)
+	return o, nil
+}
+
+// openPath opens a file or folder. Its error need not name the path, which the
+// caller knows.
+func openPath(name string) (carton.Source, error) {
+	src, err := carton.Open(name)
+	if e, ok := err.(*fs.PathError); ok && e.Path == name { //nolint:errorlint // what is around it has words of its own
+		err = errtext.WithKind(e.Err, e)
+	}
+	return src, err
+}
+
+func (c *client) openArtifact(ctx context.Context, loc location.Location, opts openOptions) (*opened, error) {
+	// A registry gives the image manifest with its digest, in one answer.
+	var raw []byte
+	s, loc, desc, err := c.ask(ctx, loc, func(s *site, reference string) (desc ocispec.Descriptor, err error) {
+		if s.repo == nil {
+			return s.store.Resolve(ctx, reference)
+		}
+		desc, raw, err = s.repo.ResolveManifest(ctx, reference)
+		return desc, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	f := &reader{Fetcher: s.store, received: &c.received, modelHash: opts.modelHash, raw: raw, digest: desc.Digest}
+	src, err := convert.Open(ctx, f, desc, convert.OpenOptions{Wrap: opts.wrap, Plain: opts.plain, Origin: s.origin()})
+	if err != nil {
+		return nil, err
+	}
+	if err := wantModel(src.Manifest().ModelHash(), opts.modelHash); err != nil {
+		src.Close()
+		return nil, err
+	}
+	return &opened{Source: src, loc: loc, site: s, artifact: src}, nil
+}

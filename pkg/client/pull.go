@@ -1,0 +1,259 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/carton-oci/carton-oci/internal/secret"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/location"
+	"github.com/opencontainers/go-digest"
+)
+
+// PullResult says what a pull made. Its JSON is what `pull --format json` prints.
+type PullResult struct {
+	// Reference is what was pulled, with the tag that was taken.
+	Reference string `json:"reference"`
+	// Digest is the image manifest's that the reference stood for; "" where what
+	// was pulled is no artifact.
+	Digest digest.Digest `json:"digest,omitempty"`
+	// ModelHash is the model's identity, in lower-case hex.
+	ModelHash string `json:"modelHash"`
+	// Path is the file or folder that is there now.
+	Path string `json:"path"`
+	// BytesDownloaded counts the bytes of blobs and links that were received in
+	// this run.
+	BytesDownloaded int64 `json:"bytesDownloaded"`
+	// BytesResumed counts the bytes of an earlier pull that were used again.
+	BytesResumed int64 `json:"bytesResumed"`
+	// BytesReused counts the bytes of members that were copied from what Force
+	// replaced or From named.
+	BytesReused int64 `json:"bytesReused"`
+	// NotReused says which members of those were damaged, or could not be read, so
+	// that they were downloaded.
+	NotReused []string `json:"notReused,omitempty"`
+	// Seconds is how long the pull took.
+	Seconds float64 `json:"seconds"`
+	// AlreadyHere: the output was there, whole; nothing was written.
+	AlreadyHere bool `json:"alreadyHere,omitempty"`
+	// Regenerated: the artifact holds no MANIFEST, and the model hash is that of
+	// one made from its content, not its author's.
+	Regenerated bool `json:"regenerated,omitempty"`
+	// Unlisted are layers of the artifact that MANIFEST lists nothing of. They are no
+	// members, and were left out.
+	Unlisted []string `json:"unlisted,omitempty"`
+	// LinksNeedToken: a thin carton's links can't be followed without
+	// credentials, which loaders of cartons don't send.
+	LinksNeedToken bool `json:"linksNeedToken,omitempty"`
+}
+
+// Pull makes a carton of what ref names: an artifact, or any other location that
+// [location.Parse] reads, such as a thin carton that is to become whole. What it
+// writes was checked against the model hash, every byte.
+//
+// A pull that was broken off leaves what has arrived beside the output, and the
+// same call goes on with it; the error's hints say so.
+//
+// An output that exists is not replaced without Force: where it is what this call
+// would make, and nobody else can change it, it is verified and the result says
+// AlreadyHere, else the error wraps carton.ErrExist. With Force a folder
+// is replaced as [carton.ExtractOptions] says. An output inside of what is pulled
+// is refused.
+func Pull(ctx context.Context, ref string, opts PullOptions) (*PullResult, error) {
+	start := time.Now()
+	loc, err := opts.source(ref)
+	if err != nil {
+		return nil, fmt.Errorf("pull: %w", err)
+	}
+	result, err := pull(ctx, loc, opts)
+	if err != nil {
+		return nil, fmt.Errorf("pull %s: %w", loc.Redacted(), err)
+	}
+	result.Seconds = seconds(start)
+	return result, nil
+}
+
+// source says what is pulled, and refuses options that contradict each other.
+func (o PullOptions) source(ref string) (location.Location, error) {
+	switch {
+	case o.Unpack != "" && (o.Output != "" || o.Thin):
+		return location.Location{}, errors.New("got a folder to unpack to, and a file or thin carton to write")
+	case o.Unpack == "" && (o.Folder != "" || len(o.Include)+len(o.Exclude) > 0):
+		return location.Location{}, errors.New("got a choice of members, and no folder to unpack them to")
+	case !o.Thin && o.LinkBase != "":
+		return location.Location{}, errors.New("got a base for links, and no thin carton to write")
+	}
+	if err := checkLinkBase(o.LinkBase); err != nil {
+		return location.Location{}, err
+	}
+	if o.Target == nil {
+		return location.Parse(ref)
+	}
+	loc := location.Location{Kind: location.KindTarget, Tag: ref}
+	if layout.CheckDigest(digest.Digest(ref)) == nil {
+		loc.Tag, loc.Digest = "", digest.Digest(ref)
+	}
+	return loc, nil
+}
+
+func pull(ctx context.Context, loc location.Location, opts PullOptions) (*PullResult, error) {
+	c := newClient(opts.Options)
+	src, err := c.open(ctx, loc, openOptions{wrap: opts.Wrap, modelHash: opts.ModelHash})
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	if opts.Wrap != nil && (src.artifact == nil || !src.artifact.Wrapped()) {
+		err := errors.New("is a carton already, and says itself how it is loaded")
+		return nil, hint.With(err, "pull it without --runner")
+	}
+	result := &PullResult{Reference: src.loc.Redacted(), ModelHash: src.Manifest().ModelHash()}
+	if src.artifact != nil {
+		result.Digest = src.artifact.Descriptor().Digest
+		result.Regenerated = src.artifact.Regenerated()
+	}
+	if opts.Unpack == "" && opts.Output == "" {
+		if opts.Output, err = defaultName(src.loc, result.Digest); err != nil {
+			return nil, err
+		}
+	}
+	result.Path = filepath.Clean(opts.Output + opts.Unpack) // one of them is empty
+	if err := opts.refuseSource(src.loc, result.Path); err != nil {
+		return nil, err
+	}
+	var links *carton.Links
+	if opts.Thin {
+		if links, err = thinLinks(ctx, src, opts.LinkBase); err != nil {
+			return nil, err
+		}
+	}
+	if !opts.Force {
+		result.AlreadyHere, err = alreadyHere(ctx, src.Source, result.Path, links, opts)
+		if err != nil || result.AlreadyHere {
+			return result, err
+		}
+	}
+	copies, err := opts.copies(ctx, result.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer copies.Close()
+	if src.artifact != nil {
+		if _, err := src.Members(ctx); err != nil {
+			return result, err
+		}
+		result.Unlisted = src.artifact.Unlisted()
+	}
+	if opts.Unpack != "" {
+		extract := opts.extract()
+		extract.Copies, extract.Resumed = copies, func(n int64) { result.BytesResumed = n }
+		err = carton.Extract(ctx, opts.Unpack, src.Source, extract)
+	} else {
+		err = writeCarton(ctx, src, opts, links, copies, result)
+	}
+	if errors.Is(err, carton.ErrLink) {
+		err = whyNoLink(ctx, src, err)
+	}
+	result.BytesDownloaded, result.BytesReused = c.received.Load(), copies.Used()
+	for _, err := range copies.Refused() {
+		result.NotReused = append(result.NotReused, err.Error())
+	}
+	return result, err
+}
+
+// whyNoLink returns the reason why a linked member of src can't be had, where
+// err only says that nobody tells its size.
+func whyNoLink(ctx context.Context, src *opened, err error) error {
+	var about *carton.Error
+	members, merr := src.Members(ctx)
+	if merr != nil || !errors.As(err, &about) {
+		return err
+	}
+	for _, m := range members {
+		if m.Path == about.Path && m.Place == carton.PlaceLinked && m.Size < 0 {
+			r, why := src.Open(ctx, m.Path)
+			if why != nil {
+				return why
+			}
+			r.Close()
+		}
+	}
+	return err
+}
+
+// refuseSource refuses an output inside of what is pulled. A folder may be
+// unpacked to its own name: it is read until the new one takes its place.
+func (o PullOptions) refuseSource(from location.Location, out string) error {
+	if from.Kind == location.KindPath && o.Unpack != "" && sameFolder(from.Path, out) {
+		return nil
+	}
+	return refuseInside(from, out)
+}
+
+// writeCarton writes the file that opts ask for, with links if it is a thin one.
+func writeCarton(ctx context.Context, src *opened, opts PullOptions, links *carton.Links, copies *carton.Copies, result *PullResult) error {
+	o := carton.AssembleOptions{
+		Replace: opts.Force, Thin: links, Concurrency: opts.Concurrency, Copies: copies, Progress: opts.Progress,
+		Resumed: func(n int64) { result.BytesResumed = n },
+	}
+	if opts.Thin && opts.LinkBase == "" {
+		result.LinksNeedToken = !anybodyCanRead(ctx, src, links)
+	}
+	return carton.Assemble(ctx, opts.Output, src.Source, o)
+}
+
+// checkLinkBase refuses a base for links that holds a secret, which would be in
+// every copy of the carton, or that HASH can't be put behind.
+func checkLinkBase(base string) error {
+	if base == "" {
+		return nil
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return location.Errorf(base, "links need a base like https://host/path")
+	}
+	if what := secret.Of(u); what != "" {
+		err := location.Errorf(base, "the base for links has %s: LINKS is for everybody", what)
+		return hint.With(err, "name a server that needs no password")
+	}
+	if strings.ContainsAny(base, "?#") {
+		return location.Errorf(base, "links end in a hash, and their base can't have a query or a fragment")
+	}
+	return nil
+}
+
+// thinLinks says where the members that a thin carton leaves out are.
+func thinLinks(ctx context.Context, src *opened, base string) (*carton.Links, error) {
+	if src.artifact == nil {
+		err := fmt.Errorf("thin: %s is no artifact, want one whose layers can be linked", src.loc.Redacted())
+		return nil, hint.With(err, "push it, and pull --thin what was pushed")
+	}
+	switch {
+	case base != "":
+		return convert.ThinLinks(ctx, src.artifact, func(d digest.Digest) string {
+			return trimSlash(base) + "/" + d.Encoded()
+		})
+	case src.site.repo == nil:
+		err := fmt.Errorf("thin: %s has no address that links could name", src.loc)
+		return nil, hint.With(err, "--link-base https://HOST/PATH names a server that has every file as PATH/HASH")
+	}
+	return convert.ThinLinks(ctx, src.artifact, src.site.repo.BlobURL)
+}
+
+// anybodyCanRead asks for one of the links as a loader would: without
+// credentials.
+func anybodyCanRead(ctx context.Context, src *opened, links *carton.Links) bool {
+	for hash := range links.URLs {
+		ok, err := src.site.repo.PublicBlob(ctx, digest.NewDigestFromEncoded(digest.SHA256, hash))
+		return ok && err == nil
+	}
+	return true
+}

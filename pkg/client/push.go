@@ -1,0 +1,344 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/location"
+	"github.com/opencontainers/go-digest"
+)
+
+// Push sends the carton that source names to ref, which [location.ParseDestination] reads:
+// "host/repository:tag", with more tags behind commas, or the same in an image
+// layout. Bytes that are there already are not sent, and not read.
+//
+// With ImagePush it pushes the image form of the carton too, which shares the
+// artifact's blobs; both tags move, the artifact's last.
+//
+// An artifact is copied as it is, so that the copy has its digest, unless Mapping
+// asks for a form (convert.Options KeepsForm): then another one is made of the
+// carton. What is checked of a copy is what convert.Copy says.
+//
+// A carton that [carton.Check] finds errors in is not pushed, unless AllowInvalid says
+// so. What only the format's loader fails on is pushed, and is among the warnings: a
+// registry is to hold what there is, be it for another loader. With NoClobber, a tag that points to something else is an error wrapping
+// layout.ErrTagExists; a push of what is there already is none.
+func Push(ctx context.Context, source, ref string, opts PushOptions) (*PushResult, error) {
+	from, err := location.Parse(source)
+	if err != nil {
+		return nil, fmt.Errorf("push: %w", err)
+	}
+	p := &push{opts: opts, name: from.Redacted()}
+	to, err := p.aim(ref)
+	if err != nil {
+		return nil, fmt.Errorf("push: %w", err)
+	}
+	if to.Kind == location.KindLayout && (from.Kind != location.KindLayout || !sameFolder(from.Path, to.Path)) {
+		if err := refuseInside(from, to.Path); err != nil {
+			return nil, fmt.Errorf("push: %w", err)
+		}
+	}
+	c := newClient(opts.Options)
+	if p.site, err = c.site(to, true); err != nil {
+		return nil, fmt.Errorf("push %s: %w", to, err)
+	}
+	src, err := c.open(ctx, from, openOptions{hand: p.site})
+	if err != nil {
+		return nil, fmt.Errorf("push %s: %w", from.Redacted(), err)
+	}
+	defer src.Close()
+	p.src, p.from, p.client = src.Source, src.loc, c
+	return p.run(ctx)
+}
+
+// PushSource is Push of a carton that is open. name is what errors call it.
+func PushSource(ctx context.Context, src carton.Source, name, ref string, opts PushOptions) (*PushResult, error) {
+	p := &push{opts: opts, src: src, name: name}
+	to, err := p.aim(ref)
+	if err != nil {
+		return nil, fmt.Errorf("push: %w", err)
+	}
+	p.client = newClient(opts.Options)
+	if p.site, err = p.client.site(to, true); err != nil {
+		return nil, fmt.Errorf("push %s: %w", to, err)
+	}
+	return p.run(ctx)
+}
+
+// target says where a push goes.
+func (o PushOptions) target(ref string) (location.Location, []string, error) {
+	if o.Target == nil {
+		loc, more, err := location.ParseDestination(ref)
+		if loc.Tag != "" {
+			more = append([]string{loc.Tag}, more...)
+		}
+		return loc, more, err
+	}
+	loc := location.Location{Kind: location.KindTarget}
+	if layout.CheckDigest(digest.Digest(ref)) == nil {
+		loc.Digest = digest.Digest(ref)
+		return loc, nil, nil
+	}
+	tags := strings.Split(ref, ",")
+	for _, tag := range tags {
+		if !location.IsTag(tag) {
+			return loc, nil, location.Errorf(ref, "got the tag %q, want letters, digits, _ . or -, at most 128", tag)
+		}
+	}
+	loc.Tag = tags[0]
+	return loc, tags, nil
+}
+
+// push is one push under way.
+type push struct {
+	opts PushOptions
+	src  carton.Source
+	name string // of src, for errors
+	from location.Location
+	site *site
+	tags []string
+	// client reached src and site.
+	client *client
+	// imageTags are those of the image form; nil where none is pushed.
+	imageTags  []string
+	unloadable []string // why the format's loader fails on it
+	left       []string // image forms of other models, beside the tags that move
+	// imaging and imagePlan make the image form of a copy; nil where none is pushed.
+	imaging   *imaging
+	imagePlan *convert.ImagePlan
+}
+
+// aim says where a push goes, and under which tags.
+func (p *push) aim(ref string) (to location.Location, err error) {
+	if to, p.tags, err = p.opts.target(ref); err != nil {
+		return to, err
+	}
+	if p.opts.Mapping.LinkOrigins, err = p.opts.linkRepos(); err != nil {
+		return to, err
+	}
+	if p.opts.Image == ImagePush {
+		p.imageTags, err = imageTags(to, p.tags, p.opts.ImageTag)
+	}
+	return to, err
+}
+
+func (p *push) run(ctx context.Context) (*PushResult, error) {
+	start := time.Now()
+	if !p.opts.AllowInvalid {
+		if err := p.check(ctx); err != nil {
+			return nil, fmt.Errorf("push %s: %w", p.name, err)
+		}
+	}
+	if err := p.checkTags(ctx); err != nil {
+		return nil, p.blame(err)
+	}
+	forms, result, err := p.plan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("push %s: %w", p.name, err)
+	}
+	art := forms.Artifact
+	if want := p.site.loc.Digest; want != "" && want != art.Digest {
+		err := fmt.Errorf("push %s: the artifact's digest: got %s, want %s", p.name, art.Digest, want)
+		return nil, hint.With(err, "other options, such as --layers, give other digests; or push to a tag")
+	}
+	if err := p.checkImage(ctx, forms); err != nil {
+		return nil, p.blame(err)
+	}
+	if p.opts.Planned != nil {
+		p.opts.Planned(result)
+	}
+	switch {
+	case p.opts.DryRun:
+		err = p.ask(ctx, forms, result)
+	case forms.Image != nil || p.imagePlan != nil:
+		err = p.sendBoth(ctx, forms, result)
+	default:
+		err = p.send(ctx, art, result)
+	}
+	if err != nil {
+		return nil, p.blame(err)
+	}
+	result.Seconds, result.BytesDownloaded = seconds(start), p.client.received.Load()
+	return result, nil
+}
+
+// blame says whose fault an error of a transfer is: the carton's, where it is
+// about a member or a layer of it, else the place's.
+func (p *push) blame(err error) error {
+	var member *carton.Error
+	var layer *convert.LayerError
+	switch {
+	case errors.As(err, &member):
+	case errors.As(err, &layer):
+		return fmt.Errorf("push %s: %w", p.name, layer)
+	default:
+		return fmt.Errorf("push %s: %w", p.site.loc, explainRefusal(err, p.opts.Mapping))
+	}
+	blamed := fmt.Errorf("push %s: %w", p.name, member)
+	for _, h := range hint.Of(err) {
+		blamed = hint.With(blamed, "%s", hint.Text(h))
+	}
+	return blamed
+}
+
+// check refuses a carton that would not load.
+func (p *push) check(ctx context.Context) error {
+	findings, err := carton.Check(ctx, p.src)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, f := range findings {
+		switch f.Severity {
+		case carton.SeverityError:
+			errs = append(errs, f.Err)
+		case carton.SeverityLoader:
+			p.unloadable = append(p.unloadable, f.Err.Error())
+		case carton.SeverityWarning:
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	err = errs[0]
+	if len(errs) > 1 {
+		err = hint.With(err, "there are %d more: carton-oci verify %s", len(errs)-1, p.name)
+	}
+	if errors.Is(err, carton.ErrChecksum) {
+		return err
+	}
+	return hint.With(err, "--allow-invalid pushes it all the same")
+}
+
+// checkTags refuses what the tags that are there speak against, before anything
+// is read.
+func (p *push) checkTags(ctx context.Context) error {
+	switch p.opts.Image {
+	case ImagePush:
+		err := refuseStranger(ctx, p.site.store, p.imageTags)
+		if err == nil && p.opts.ImageTag != "" {
+			p.left, err = leftBehind(ctx, p.site.store, p.tags, p.src.Manifest().ModelHash())
+		}
+		p.left = slices.DeleteFunc(p.left, func(tag string) bool { return slices.Contains(p.imageTags, tag) })
+		return err
+	case ImageUnsaid:
+		return refuseDrift(ctx, p.site.store, p.tags, p.src.Manifest().ModelHash(), p.opts.Mapping.Compat)
+	}
+	return nil
+}
+
+// plan makes the artifact and its image form, and what is known of the push
+// before it begins.
+func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
+	original, isArtifact := p.src.(*convert.Source)
+	copied := isArtifact && p.opts.Mapping.KeepsForm() && !original.Wrapped()
+	var forms *convert.Forms
+	var err error
+	if copied {
+		forms, err = p.planCopy(ctx, original)
+	} else {
+		mapping := p.opts.Mapping
+		mapping.AllowInvalidInfo, mapping.Image = p.opts.AllowInvalid, p.opts.Image == ImagePush
+		forms, err = convert.BuildForms(ctx, p.src, mapping)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	result := p.expected(forms)
+	result.Warnings = append(p.unloadable, result.Warnings...)
+	if isArtifact {
+		for _, f := range original.Findings() {
+			result.Warnings = append(result.Warnings, f.Err.Error())
+		}
+	}
+	if isArtifact {
+		result.Source = &SourceArtifact{Reference: p.from.Redacted(), Digest: original.Descriptor().Digest, Copied: copied}
+	}
+	return forms, result, nil
+}
+
+// expected says what a push will do, as far as that is known before it begins.
+func (p *push) expected(forms *convert.Forms) *PushResult {
+	art := forms.Artifact
+	result := &PushResult{
+		Reference: p.site.loc.String(), Tags: p.tags, Digest: art.Digest, ModelHash: p.src.Manifest().ModelHash(),
+		ArtifactType: art.ArtifactType, Size: art.Size, DryRun: p.opts.DryRun,
+	}
+	for i, l := range art.Layers {
+		result.Layers = append(result.Layers, PushedLayer{
+			Paths: forms.Layers[i].Paths, MediaType: l.MediaType, Digest: l.Digest, Size: l.Size, Extra: forms.Layers[i].Extra,
+		})
+	}
+	for _, n := range forms.Notes {
+		result.Warnings = append(result.Warnings, carton.QuotePath(n.Member)+": "+n.Text)
+	}
+	switch {
+	case forms.Image != nil:
+		result.Image = newPushedImage(p.site.loc, p.imageTags, forms.Image.Layers, art)
+		result.Image.Digest, result.Image.Shared = forms.Image.Digest, p.opts.Mapping.Layers != convert.FormRaw
+		result.Image.Unshared += forms.Image.Config.Size
+	case p.imagePlan != nil:
+		result.Image = newPushedImage(p.site.loc, p.imageTags, p.imagePlan.Layers(), art)
+		result.Image.Shared = p.imagePlan.Shared
+	default:
+		return result
+	}
+	result.Image.Left = p.left
+	return result
+}
+
+// send pushes the artifact.
+func (p *push) send(ctx context.Context, art *layout.Artifact, result *PushResult) error {
+	pushed, err := layout.Push(ctx, p.site.store, art, layout.PushOptions{
+		Tags: p.tags, Concurrency: p.opts.Concurrency, NoClobber: p.opts.NoClobber, Progress: p.opts.Progress,
+	})
+	if err == nil {
+		result.took(pushed)
+	}
+	return err
+}
+
+// took notes what became of the artifact's blobs.
+func (r *PushResult) took(pushed *layout.PushResult) {
+	status := map[digest.Digest]string{}
+	for _, l := range pushed.Layers {
+		status[l.Digest] = string(l.Status)
+	}
+	for i := range r.Layers {
+		r.Layers[i].Status = status[r.Layers[i].Digest]
+	}
+	r.BytesUploaded, r.BytesResumed = pushed.BytesUploaded, pushed.BytesResumed
+}
+
+// ask finds out what a push would send, and whether the place would take it.
+func (p *push) ask(ctx context.Context, forms *convert.Forms, result *PushResult) error {
+	if err := layout.CheckArtifact(ctx, p.site.store, forms.Artifact); err != nil {
+		return err
+	}
+	status := map[digest.Digest]string{}
+	for i := range result.Layers {
+		l := &result.Layers[i]
+		if status[l.Digest] == "" {
+			there, err := layout.Has(ctx, p.site.store, descriptorOf(*l))
+			if err != nil {
+				return err
+			}
+			status[l.Digest] = map[bool]string{true: string(layout.Exists), false: "missing"}[there]
+		}
+		l.Status = status[l.Digest]
+	}
+	return nil
+}
+
+// seconds returns the time since start, to the millisecond.
+func seconds(start time.Time) float64 {
+	return time.Since(start).Round(time.Millisecond).Seconds()
+}

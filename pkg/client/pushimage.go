@@ -1,0 +1,147 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/location"
+	"github.com/carton-oci/carton-oci/pkg/registry"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// PushedImage is the image form of a carton that was pushed.
+type PushedImage struct {
+	// Reference is where the image is.
+	Reference string `json:"reference"`
+	// Tags are all tags that point to it, where there are several.
+	Tags []string `json:"tags,omitempty"`
+	// Digest is its image manifest's. That of a copy's is known when all was read.
+	Digest digest.Digest `json:"digest,omitempty"`
+	// Shared: the artifact's tar layers are the image form's.
+	Shared bool `json:"-"`
+	// Unshared is the size in bytes of the blobs that the artifact does not have.
+	Unshared int64 `json:"-"`
+	// Left are the tags that an image form would have without PushOptions.ImageTag,
+	// and that stay those of another model.
+	Left []string `json:"-"`
+}
+
+// newPushedImage says what the image form will be.
+func newPushedImage(loc location.Location, tags []string, layers []layout.Layer, artifact *layout.Artifact) *PushedImage {
+	loc.Tag, loc.Digest = tags[0], ""
+	p := &PushedImage{Reference: loc.String()}
+	if len(tags) > 1 {
+		p.Tags = tags
+	}
+	for _, l := range onlyIn(layers, artifact) {
+		p.Unshared += l.Size
+	}
+	return p
+}
+
+// onlyIn returns those layers that an artifact does not have.
+func onlyIn(layers []layout.Layer, a *layout.Artifact) []layout.Layer {
+	has := map[digest.Digest]bool{}
+	for _, l := range a.Layers {
+		has[l.Digest] = true
+	}
+	return slices.DeleteFunc(slices.Clone(layers), func(l layout.Layer) bool { return has[l.Digest] })
+}
+
+// sendBoth pushes the artifact and its image form. The order matters where it
+// stops half-way: all content first, then the tags of the image form, and the
+// artifact's last, so that who reads it finds an image form that is as new.
+func (p *push) sendBoth(ctx context.Context, forms *convert.Forms, result *PushResult) error {
+	store, art := p.site.store, forms.Artifact
+	opts := layout.PushOptions{Concurrency: p.opts.Concurrency, Progress: p.opts.Progress}
+	pushed, err := layout.Push(ctx, store, art, opts)
+	if err != nil {
+		return err
+	}
+	if p.opts.NoClobber {
+		if err := layout.CheckTags(ctx, store, art.Digest, p.tags...); err != nil {
+			return err
+		}
+	}
+	image, err := p.sendImage(ctx, forms, result)
+	if err != nil {
+		return fmt.Errorf("image form: %w", err)
+	}
+	// The image form may have taken hours: its way is looked at once more.
+	if err := layout.PutManifest(ctx, store, art, layout.PushOptions{Tags: p.tags, NoClobber: p.opts.NoClobber}); err != nil {
+		return err
+	}
+	result.took(pushed)
+	result.BytesUploaded += image.BytesUploaded
+	result.BytesResumed += image.BytesResumed
+	return nil
+}
+
+// sendImage pushes the image form of an artifact whose content is there.
+func (p *push) sendImage(ctx context.Context, forms *convert.Forms, result *PushResult) (*layout.PushResult, error) {
+	if p.imagePlan == nil {
+		own := *forms.Image
+		own.Layers = onlyIn(own.Layers, forms.Artifact)
+		return layout.Push(ctx, p.site.store, &own, layout.PushOptions{
+			Tags: p.imageTags, NoClobber: p.opts.NoClobber, Concurrency: p.opts.Concurrency, Progress: p.opts.Progress,
+		})
+	}
+	image, err := p.imaging.make(ctx, p.site.store, p.imagePlan)
+	if err != nil {
+		return nil, err
+	}
+	result.Image.Digest = image.Digest
+	return &layout.PushResult{BytesUploaded: p.imaging.sent.Load()}, nil
+}
+
+// checkImage refuses, before anything is sent, an image form that the place does
+// not take, and to move any of both forms' tags where that was forbidden.
+func (p *push) checkImage(ctx context.Context, forms *convert.Forms) error {
+	var err error
+	switch {
+	case p.imagePlan != nil:
+		err = p.imaging.mayPush(ctx, p.site.store, p.imagePlan, p.src.Manifest().ModelHash())
+	case forms.Image != nil:
+		err = layout.CheckArtifact(ctx, p.site.store, forms.Image)
+	default:
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("image form: %w", err)
+	}
+	if !p.opts.NoClobber {
+		return nil
+	}
+	if err := layout.CheckTags(ctx, p.site.store, forms.Artifact.Digest, p.tags...); err != nil || forms.Image == nil {
+		return err
+	}
+	return layout.CheckTags(ctx, p.site.store, forms.Image.Digest, p.imageTags...)
+}
+
+// explainRefusal says what an image manifest may have been refused for, and what
+// can be done about it.
+func explainRefusal(err error, mapping convert.Options) error {
+	if !errors.Is(err, registry.ErrManifest) {
+		return err
+	}
+	switch mapping.Compat {
+	case convert.CompatImage:
+		return fmt.Errorf("the registry does not even take an image: %w", err)
+	case convert.CompatImageConfig:
+		err = fmt.Errorf("the registry takes no such image manifest, even with the config of an image: %w", err)
+		return hint.With(err, "--compat %s pushes the image form alone, whose layers are an image's too", convert.CompatImage)
+	}
+	err = fmt.Errorf("the registry takes no such image manifest, most likely for its artifactType or media types: %w", err)
+	return hint.With(err, "--compat %s pushes what such registries take", convert.CompatImageConfig)
+}
+
+// descriptorOf returns the descriptor of a layer that a push is asked about.
+func descriptorOf(l PushedLayer) ocispec.Descriptor {
+	return ocispec.Descriptor{MediaType: l.MediaType, Digest: l.Digest, Size: l.Size}
+}

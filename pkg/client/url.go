@@ -1,0 +1,102 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"syscall"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/secret"
+	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/registry"
+)
+
+// openURL opens a carton on a web server. Whoever names it means the host, so
+// it may be a private one, and the environment's proxy is used; redirects must
+// stay with https. Every request ends with ctx.
+func (c *client) openURL(ctx context.Context, address string) (carton.Source, error) {
+	reg, err := c.registry()
+	if err != nil {
+		return nil, err
+	}
+	web := reg.WebClient()
+	get := func(ctx context.Context) (*http.Request, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", secret.Redact(address), errors.Unwrap(err))
+		}
+		return req, nil
+	}
+	g := &httprange.Getter{Do: web.Do, Policy: c.opts.Registry.Policy, Transient: func(err error) bool {
+		// Nobody restarts a server that nobody has seen.
+		return !errors.Is(err, registry.ErrUnsafe) && !errors.Is(err, registry.ErrProxy) && !errors.Is(err, syscall.ECONNREFUSED) && httprange.Transient(err)
+	}}
+	r, err := httprange.NewReaderAt(ctx, g, get)
+	if errors.Is(err, httprange.ErrNoRanges) {
+		return nil, hint.With(err, "download it, and use the file")
+	}
+	if err != nil {
+		return nil, webError(err)
+	}
+	z, err := carton.NewLazyReader(&countedAt{r, c}, r.Size())
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	return &webCarton{z, r}, nil
+}
+
+// webError gives a server's answer the kind that it stands for. Its text need
+// not name the URL, which the caller knows.
+func webError(err error) error {
+	var whole *httprange.Error
+	if errors.As(err, &whole) {
+		err = whole.Err
+	}
+	var status *httprange.StatusError
+	if !errors.As(err, &status) {
+		return err
+	}
+	switch status.Code {
+	case http.StatusNotFound, http.StatusGone:
+		return errtext.WithKind(err, fs.ErrNotExist)
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return errtext.WithKind(err, fs.ErrPermission)
+	}
+	return err
+}
+
+// webCarton ends its requests when it is closed.
+type webCarton struct {
+	*carton.Reader
+	r io.Closer
+}
+
+func (w *webCarton) Close() error { return errors.Join(w.Reader.Close(), w.r.Close()) }
+
+// countedAt counts what is read.
+type countedAt struct {
+	*httprange.ReaderAt
+	client *client
+}
+
+// OpenRange opens a long range as one stream, past what ReadAt holds.
+func (c *countedAt) OpenRange(ctx context.Context, off, n int64) (io.ReadCloser, error) {
+	r, err := c.ReaderAt.OpenRange(ctx, off, n)
+	if err != nil {
+		return nil, err
+	}
+	return &counted{r, &c.client.received}, nil
+}
+
+func (c *countedAt) ReadAt(p []byte, off int64) (int, error) {
+	n, err := c.ReaderAt.ReadAt(p, off)
+	c.client.received.Add(int64(n))
+	return n, err
+}

@@ -1,0 +1,262 @@
+// Package location says what a word names: a file or folder on this machine, an
+// image layout, a registry's reference, an https address. [Parse] has the rules.
+package location
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/secret"
+	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/registry"
+	"github.com/opencontainers/go-digest"
+)
+
+// ErrLocation is wrapped by errors about text that names no place, or a place
+// that can't be used so.
+var ErrLocation = errors.New("not a location")
+
+// Errorf returns an error that wraps [ErrLocation], about what somebody typed. It
+// names that without what may be secret.
+func Errorf(s, format string, args ...any) error {
+	return errtext.WithKind(fmt.Errorf("%q: %s", secret.Redact(s), fmt.Sprintf(format, args...)), ErrLocation)
+}
+
+// Ext is what a carton's file name ends in.
+const Ext = ".carton"
+
+// Kind says what sort of place a [Location] is.
+type Kind int
+
+// The sorts of places.
+const (
+	// KindPath: a carton on this machine, a zip or a folder.
+	KindPath Kind = iota
+	// KindLayout: an artifact in an image-layout folder.
+	KindLayout
+	// KindRegistry: an artifact in a registry.
+	KindRegistry
+	// KindURL: a carton that a web server serves.
+	KindURL
+	// KindTarget: an artifact in a store that has no name.
+	KindTarget
+)
+
+// Location is a place that holds a carton, or is to hold one.
+type Location struct {
+	// Kind says which of the other fields count.
+	Kind Kind
+	// Path is the carton of KindPath, or the folder of KindLayout, as the
+	// operating system writes it.
+	Path string
+	// URL is the address of KindURL.
+	URL string
+	// Registry and Repository are those of KindRegistry.
+	Registry, Repository string
+	// Tag and Digest say which artifact, for KindLayout and KindRegistry. Either
+	// may be empty. Where both are given the digest decides what is read.
+	Tag    string
+	Digest digest.Digest
+}
+
+// tagRule is https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pulling-manifests
+var tagRule = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
+
+// IsTag reports whether s can be a registry's tag.
+func IsTag(s string) bool { return tagRule.MatchString(s) }
+
+// Parse says what s names. In this order:
+//
+//   - "oci://host/repository:tag" is a reference into a registry, as Helm, Flux
+//     and KServe write it, and "https://…" is the address of a carton; no other
+//     scheme is read;
+//   - "oci:DIR:TAG", "oci:DIR@DIGEST" and "oci:DIR" are an image layout; no other
+//     transport of skopeo's ("docker:", "oci-archive:", "dir:") is read;
+//   - what begins with ".", "/" or "~/", or ends in ".carton", is a path;
+//   - what has "localhost", a "." or a ":" before its first "/" is a reference
+//     into a registry: "host/repository:tag", "host/repository@sha256:…";
+//   - what exists is a path.
+//
+// Anything else is an error wrapping [ErrLocation]. Only the last rule looks at
+// the file system, so that a reference means the same in every folder. A
+// leading "~/" is the user's home, also behind "oci:", where shells leave it.
+// Errors show neither user info nor a query.
+func Parse(s string) (Location, error) {
+	if loc, ok, err := parseScheme(s); ok {
+		return loc, err
+	}
+	if rest, ok := strings.CutPrefix(s, "oci:"); ok {
+		return parseLayout(s, rest)
+	}
+	if ok, err := parseTransport(s); ok {
+		return Location{}, err
+	}
+	if scheme, _, _ := strings.Cut(s, ":"); len(s) > len(scheme) && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http")) {
+		return Location{}, Errorf(s, "want https://host/path")
+	}
+	if s != "" && (strings.ContainsRune("./~", rune(s[0])) || strings.HasSuffix(s, Ext) && secret.Redact(s) == s) {
+		return Location{Kind: KindPath, Path: expandHome(s)}, nil
+	}
+	if host, _, ok := strings.Cut(s, "/"); ok && (host == "localhost" || strings.ContainsAny(host, ".:")) {
+		return parseRegistry(s)
+	}
+	if s != "" {
+		if _, err := os.Stat(s); err == nil {
+			return Location{Kind: KindPath, Path: s}, nil
+		}
+	}
+	err := Errorf(s, "names no registry and no file or folder that exists")
+	return Location{}, hint.With(err, "write ./%s for a path, host/%[1]s for a registry, oci:DIR:TAG for an image layout", cleaned(secret.Redact(s)))
+}
+
+// String writes the location so that Parse reads it again.
+func (l Location) String() string {
+	var s string
+	switch l.Kind {
+	case KindTarget: // for errors; nothing reads it again
+		return cmp.Or(l.Tag, l.Digest.String(), "target")
+	case KindURL:
+		return l.URL
+	case KindLayout:
+		s = "oci:" + l.Path
+		if strings.HasPrefix(l.Path, "//") {
+			s = "oci:" + filepath.Clean(l.Path)
+		}
+	case KindRegistry:
+		s = l.Registry + "/" + l.Repository
+	default:
+		return l.Path
+	}
+	if l.Tag != "" {
+		s += ":" + l.Tag
+	}
+	if l.Digest != "" {
+		s += "@" + l.Digest.String()
+	}
+	if l.Kind == KindRegistry && strings.HasSuffix(s, Ext) {
+		return "oci://" + s // else it would be a path
+	}
+	return s
+}
+
+// Redacted is String without what may be secret: user name, password and query
+// of a URL. Errors and logs show this.
+func (l Location) Redacted() string {
+	if l.Kind == KindURL {
+		return secret.Redact(l.URL)
+	}
+	return l.String()
+}
+
+// IsArtifact reports whether the location is an artifact in a registry or an
+// image layout, and not a carton by itself.
+func (l Location) IsArtifact() bool { return l.Kind == KindLayout || l.Kind == KindRegistry }
+
+// Reference is what a store is asked for: the digest where there is one, else
+// the tag. "" where the location names neither.
+func (l Location) Reference() string {
+	if l.Digest != "" {
+		return l.Digest.String()
+	}
+	return l.Tag
+}
+
+// Untagged returns the place without saying which artifact.
+func (l Location) Untagged() Location {
+	l.Tag, l.Digest = "", ""
+	return l
+}
+
+// ParseDestination says where a push goes: an artifact's location, followed by more
+// tags behind commas ("host/repository:1,1.2,latest"). The first tag, or the
+// digest, is the location's; there must be one.
+func ParseDestination(s string) (Location, []string, error) {
+	var more []string
+	for {
+		i := strings.LastIndexByte(s, ',')
+		if i < 0 || !IsTag(s[i+1:]) {
+			break
+		}
+		more = append([]string{s[i+1:]}, more...)
+		s = s[:i]
+	}
+	loc, err := Parse(s)
+	switch {
+	case err != nil:
+		return Location{}, nil, err
+	case !loc.IsArtifact():
+		err := Errorf(loc.Redacted(), "got a carton, want a place in a registry or an image layout")
+		return Location{}, nil, hint.With(err, "write host/repository:TAG, without https://, or oci:DIR:TAG")
+	case loc.Reference() == "":
+		return Location{}, nil, Errorf(s, "got no tag, want %s:TAG", secret.Redact(s))
+	case loc.Tag == "" && len(more) > 0:
+		return Location{}, nil, Errorf(s, "got tags behind a digest, want %s:TAG", loc.Untagged())
+	}
+	return loc, more, nil
+}
+
+func parseLayout(s, rest string) (Location, error) {
+	loc := Location{Kind: KindLayout, Path: rest}
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 && strings.HasPrefix(rest[i+1:], "sha") {
+		if layout.CheckDigest(digest.Digest(rest[i+1:])) != nil {
+			return Location{}, Errorf(s, "got the digest %q, want sha256: and 64 lower-case hex digits", rest[i+1:])
+		}
+		loc.Path, loc.Digest = rest[:i], digest.Digest(rest[i+1:])
+	}
+	if i := strings.LastIndexByte(loc.Path, ':'); i >= 0 && !strings.ContainsAny(loc.Path[i:], `/\`) {
+		loc.Path, loc.Tag = loc.Path[:i], loc.Path[i+1:]
+		if !IsTag(loc.Tag) {
+			return Location{}, Errorf(s, "got the tag %q, want letters, digits, _ . or -, at most 128", loc.Tag)
+		}
+	}
+	if loc.Path == "" {
+		return Location{}, Errorf(s, "got no folder, want oci:DIR:TAG")
+	}
+	loc.Path = expandHome(loc.Path)
+	return loc, nil
+}
+
+func parseURL(s string) (Location, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.Opaque != "" {
+		return Location{}, Errorf(s, "want https://host/path")
+	}
+	secret.AddQuery(u)
+	return Location{Kind: KindURL, URL: s}, nil
+}
+
+func parseRegistry(s string) (Location, error) {
+	ref, err := registry.ParseReference(s)
+	if err != nil {
+		return Location{}, errtext.WithKind(err, ErrLocation)
+	}
+	return Location{
+		Kind: KindRegistry, Registry: ref.Registry, Repository: ref.Repository, Tag: ref.Tag, Digest: ref.Digest,
+	}, nil
+}
+
+// expandHome replaces a leading "~/", which shells leave alone behind "oci:" and
+// "=".
+func expandHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	return path
+}
+
+func cleaned(s string) string {
+	if s == "" {
+		return "NAME"
+	}
+	return s
+}
