@@ -8,6 +8,7 @@ import (
 // them have in common.
 func newApp(out *printer) *cli.App {
 	cli.HelpPrinter = printHelp
+	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help", DisableDefaultText: true}
 	cli.VersionPrinter = func(c *cli.Context) { out.printVersion() }
 	app := &cli.App{
 		Name:    "carton-oci",
@@ -27,7 +28,8 @@ of media types that push writes: cnai, cncf or cnai-draft).
 Exit codes: 0 done, 1 failed, 2 wrong usage, or a local file that is not there,
 3 content does not match its hash or breaks the format, 4 no such tag, artifact
 or member, 5 not allowed, 130 interrupted.`,
-		UsageText: "carton-oci COMMAND [flags] [arguments]",
+		UsageText:             "carton-oci COMMAND [flags] [arguments]",
+		CustomAppHelpTemplate: appHelp,
 		Commands: []*cli.Command{
 			pushCommand(out), pullCommand(out), packCommand(out), lsCommand(out), catCommand(out), inspectCommand(out), tensorsCommand(out),
 			diffCommand(out), verifyCommand(out), imageCommand(out), resolveCommand(out), loginCommand(out), logoutCommand(out), versionCommand(out),
@@ -36,7 +38,7 @@ or member, 5 not allowed, 130 interrupted.`,
 		ErrWriter: out.err,
 		// A comma is a character like any other in a value.
 		DisableSliceFlagSeparator: true,
-		HideHelpCommand:           true, // normalize knows it
+		HideHelpCommand:           true, // reorder knows it
 		OnUsageError:              onUsageError,
 		// Errors are printed once, by run.
 		ExitErrHandler: func(*cli.Context, error) {},
@@ -44,6 +46,7 @@ or member, 5 not allowed, 130 interrupted.`,
 	for _, cmd := range app.Commands {
 		cmd.OnUsageError = onUsageError
 		cmd.HideHelpCommand = true // else "ls help" is no path
+		cmd.CustomHelpTemplate = commandHelp
 	}
 	return app
 }

@@ -1,24 +1,21 @@
 package main
 
 import (
+	"flag"
+	"io"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
-	"github.com/carton-oci/carton-oci/internal/secret"
-	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/urfave/cli/v2"
 )
 
-// normalize rewrites a command line so that urfave/cli, which stops looking for
-// flags at the first argument, understands flags wherever they stand:
+// reorder puts the flags of a command line before its arguments, because
+// urfave/cli stops looking for flags at the first argument:
 //
 //	push m.carton -q host/repo:1 --annotation k=v
 //	push --quiet=true --annotation=k=v -- m.carton host/repo:1
 //
-// It knows which flags take a value from the command's own flags, so no second
-// list can go stale. Its rules:
+// Its rules:
 //
 //   - "--" ends flags; everything behind it is an argument, as is a lone "-";
 //   - a flag that takes a value takes what follows its "=", or else the next
@@ -27,110 +24,122 @@ import (
 //   - "-name" is "--name";
 //   - "help push" is "push --help".
 //
-// args does not hold the program's name; neither does what is returned.
-func normalize(app *cli.App, args []string) ([]string, error) {
-	name, before, after := findCommand(app, args)
-	switch cmd := app.Command(name); {
-	case name == "":
-		return bareFlags(app, before)
-	case name == "help" && len(after) == 0:
-		return []string{"--help"}, nil
-	case name == "help":
-		return normalize(app, []string{after[0], "--help"})
-	case cmd == nil:
-		return nil, unknownCommand(app, name)
-	default:
-		flags, rest, err := splitFlags(cmd, append(before, after...))
+// words does not hold the program's name; neither does what is returned.
+func reorder(app *cli.App, words []string) ([]string, error) {
+	flags, args := splitFlags(app, words)
+	for len(args) > 0 && args[0] == "help" {
+		flags, args = []givenFlag{{name: "help"}}, args[1:]
+	}
+	if len(args) == 0 {
+		return withoutCommand(app, flags)
+	}
+	cmd := app.Command(args[0])
+	if cmd == nil {
+		return nil, unknownCommand(app, args[0])
+	}
+	line := []string{cmd.Name}
+	for _, given := range flags {
+		word, err := given.check(cmd)
 		if err != nil {
 			return nil, err
 		}
-		if slices.Contains(flags, "--help=true") {
-			// cli would take the arguments for names of help topics.
-			return []string{cmd.Name, "--help"}, nil
-		}
-		out := append([]string{cmd.Name}, flags...)
-		return append(append(out, "--"), rest...), nil
+		line = append(line, word)
 	}
+	if slices.Contains(line, "--help=true") {
+		// cli would take the arguments for names of help topics.
+		return []string{cmd.Name, "--help"}, nil
+	}
+	return append(append(line, "--"), args[1:]...), nil
 }
 
-// findCommand returns the first word that is no flag and no flag's value, and
-// the words around it.
-func findCommand(app *cli.App, args []string) (name string, before, after []string) {
-	var all []cli.Flag
+// withoutCommand is for a command line without a command, which may ask for
+// --help or --version.
+func withoutCommand(app *cli.App, flags []givenFlag) ([]string, error) {
+	for _, given := range flags {
+		if f := lookupFlag([]cli.Flag{cli.HelpFlag, cli.VersionFlag}, given.name); f != nil {
+			return []string{"--" + f.Names()[0]}, nil
+		}
+	}
+	return nil, withHint(usagef("", "want a command"), "%s --help lists the commands", app.Name)
+}
+
+// givenFlag is a flag as it was written.
+type givenFlag struct {
+	name, value string
+	hasValue    bool
+}
+
+// splitFlags tells flags from arguments. Which flags take a value is known from
+// the flags of all commands together: the command's name may stand behind them.
+func splitFlags(app *cli.App, words []string) (flags []givenFlag, args []string) {
+	var known []cli.Flag
 	for _, c := range app.Commands {
-		all = append(all, c.Flags...)
+		known = append(known, c.Flags...)
 	}
-	for i := 0; i < len(args); i++ {
-		if !isFlag(args[i]) {
-			return args[i], args[:i:i], args[i+1:]
-		}
-		flag, _, hasValue := cutFlag(args[i])
-		if f := lookupFlag(all, flag); f != nil && takesValue(f) && !hasValue {
-			i++
-		}
-	}
-	return "", args, nil
-}
-
-// bareFlags is for a command line without a command, which may ask for --help
-// or --version.
-func bareFlags(app *cli.App, args []string) ([]string, error) {
-	own := []cli.Flag{cli.HelpFlag, cli.VersionFlag}
-	for _, word := range args {
-		if name, _, _ := cutFlag(word); lookupFlag(own, name) != nil {
-			return []string{"--" + name}, nil
-		}
-	}
-	err := usagef("", "want a command")
-	return nil, withHint(err, "%s --help lists the commands", app.Name)
-}
-
-// splitFlags tells a command's flags from its arguments. Every flag comes back
-// as one word, --name=value, under the first of its names: cli refuses one flag
-// under two names.
-func splitFlags(cmd *cli.Command, args []string) (flags, rest []string, err error) {
-	known := slices.Concat(cmd.Flags, []cli.Flag{cli.HelpFlag})
-	for i := 0; i < len(args); i++ {
-		word := args[i]
+	for i := 0; i < len(words); i++ {
+		word := words[i]
 		if word == "--" {
-			return flags, append(rest, args[i+1:]...), nil
+			return flags, append(args, words[i+1:]...)
 		}
-		if !isFlag(word) {
-			rest = append(rest, word)
+		if len(word) < 2 || word[0] != '-' {
+			args = append(args, word)
 			continue
 		}
-		name, value, hasValue := cutFlag(word)
-		f := lookupFlag(known, name)
-		switch {
-		case f == nil:
-			return nil, nil, unknownFlag(cmd, known, name)
-		case hasValue:
-		case !takesValue(f):
-			value = "true"
-		case i+1 == len(args):
-			return nil, nil, usagef(cmd.Name, "%s wants a value", flagText(name))
-		default:
+		var given givenFlag
+		given.name, given.value, given.hasValue = strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+		f := lookupFlag(known, given.name)
+		if f != nil && takesValue(f) && !given.hasValue && i+1 < len(words) {
 			i++
-			value = args[i]
+			given.value, given.hasValue = words[i], true
 		}
-		if want := wantedValue(f, value); want != "" {
-			return nil, nil, usagef(cmd.Name, "%s: got %s, want %s", flagText(name), quoted(value), want)
-		}
-		flags = append(flags, "--"+f.Names()[0]+"="+value)
+		flags = append(flags, given)
 	}
-	return flags, rest, nil
+	return flags, args
 }
 
-// isFlag reports whether a word is written like a flag.
-func isFlag(word string) bool { return len(word) > 1 && word[0] == '-' && word != "--" }
-
-// cutFlag splits --name=value.
-func cutFlag(word string) (name, value string, hasValue bool) {
-	return strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-"), "=")
+// check returns a flag of cmd as one word, --name=value, under the first of its
+// names: cli refuses one flag under two names.
+func (g givenFlag) check(cmd *cli.Command) (string, error) {
+	f := lookupFlag(append(slices.Clone(cmd.Flags), cli.HelpFlag), g.name)
+	switch {
+	case f == nil:
+		return "", unknownFlag(cmd, g.name)
+	case !g.hasValue && takesValue(f):
+		return "", usagef(cmd.Name, "%s wants a value", dashed(g.name))
+	case !g.hasValue:
+		g.value = "true"
+	case g.value == "":
+		// Most likely a shell variable that is not set.
+		return "", usagef(cmd.Name, "%s is empty", dashed(g.name))
+	}
+	set := flag.NewFlagSet("", flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	if err := f.Apply(set); err != nil {
+		return "", err
+	}
+	if set.Set(g.name, g.value) != nil {
+		return "", usagef(cmd.Name, "%s: got %s, want %s", dashed(g.name), quoted(g.value), wantedValue(f))
+	}
+	return "--" + f.Names()[0] + "=" + g.value, nil
 }
 
-// flagText writes a flag's name as people write it.
-func flagText(name string) string {
+// wantedValue says what a flag's value should be. cli would say no more than
+// "parse error".
+func wantedValue(f cli.Flag) string {
+	switch f.(type) {
+	case *cli.BoolFlag:
+		return "true or false"
+	case *cli.DurationFlag:
+		return "a duration such as 90s or 2m"
+	case *cli.Uint64Flag:
+		return "a whole number, 0 or more"
+	default:
+		return "a whole number"
+	}
+}
+
+// dashed writes a flag's name as people write it.
+func dashed(name string) string {
 	if len(name) == 1 {
 		return "-" + name
 	}
@@ -149,100 +158,6 @@ func lookupFlag(flags []cli.Flag, name string) cli.Flag {
 func takesValue(f cli.Flag) bool {
 	d, ok := f.(cli.DocGenerationFlag)
 	return ok && d.TakesValue()
-}
-
-// wantedValue returns what a flag's value should be, "" where it is that. cli
-// would say no more than "parse error".
-func wantedValue(f cli.Flag, value string) string {
-	var err error
-	var want string
-	switch f.(type) {
-	case *cli.BoolFlag:
-		_, err = strconv.ParseBool(value)
-		want = "true or false"
-	case *cli.IntFlag:
-		_, err = strconv.ParseInt(value, 0, strconv.IntSize)
-		want = "a whole number"
-	case *cli.Uint64Flag:
-		_, err = strconv.ParseUint(value, 0, 64)
-		want = "a whole number, 0 or more"
-	case *cli.DurationFlag:
-		_, err = time.ParseDuration(value)
-		want = "a duration such as 90s or 2m"
-	}
-	if err == nil {
-		return ""
-	}
-	return want
-}
-
-func unknownFlag(cmd *cli.Command, known []cli.Flag, name string) error {
-	var names []string
-	for _, f := range known {
-		names = append(names, f.Names()...)
-	}
-	err := usagef(cmd.Name, "unknown flag %s", flagText(secret.Redact(name)))
-	if advice := adviseFlag(cmd, known, name); advice != "" {
-		return withHint(err, "%s", hint.Text(advice))
-	}
-	if like := nearest(name, names); like != "" {
-		err = withHint(err, "did you mean %s?", flagText(like))
-	}
-	return err
-}
-
-func unknownCommand(app *cli.App, name string) error {
-	var names []string
-	for _, c := range app.Commands {
-		names = append(names, c.Names()...)
-	}
-	err := usagef("", "unknown command %s", secret.Redact(name))
-	if advice, ok := otherCommands[name]; ok {
-		return withHint(err, "%s", hint.Text(advice))
-	}
-	if like := nearest(name, names); like != "" {
-		return withHint(err, "did you mean %s?", like)
-	}
-	return withHint(err, "%s --help lists the commands", app.Name)
-}
-
-// nearest returns the name that word is most likely a misspelling of: the one
-// with the fewest letters to mend, at most a third of the longer one's. "" where
-// nothing is near.
-func nearest(word string, names []string) string {
-	best, least := "", len(word)
-	for _, name := range names {
-		d := distance(word, name)
-		if d < least && d*3 <= max(len(word), len(name)) {
-			best, least = name, d
-		}
-	}
-	return best
-}
-
-// distance is the least number of letters to insert, delete, change or swap
-// with their neighbour to make b of a (optimal string alignment), in bytes.
-func distance(a, b string) int {
-	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		next := make([]int, len(b)+1)
-		next[0] = i + 1
-		for j := range len(b) {
-			change := row[j]
-			if a[i] != b[j] {
-				change++
-			}
-			next[j+1] = min(change, row[j+1]+1, next[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				next[j+1] = min(next[j+1], before[j-1]+1)
-			}
-		}
-		before, row = row, next
-	}
-	return row[len(b)]
 }
 
 // wantArgs checks how many arguments a command was given; names are what its

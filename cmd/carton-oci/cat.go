@@ -14,6 +14,7 @@ func catCommand(out *printer) *cli.Command {
 		Name:      "cat",
 		Usage:     "print one member of a carton",
 		ArgsUsage: "SOURCE PATH",
+		UsageText: "carton-oci cat ghcr.io/org/m:1 model/config.json",
 		Description: `Bytes are printed as they come, and their hash is known at the end: exit code 0
 says that what was printed is what MANIFEST lists, and any other that it is not
 to be used.`,

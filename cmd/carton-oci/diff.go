@@ -16,6 +16,7 @@ func diffCommand(out *printer) *cli.Command {
 		Name:      "diff",
 		Usage:     "say in what two cartons differ",
 		ArgsUsage: "A B",
+		UsageText: "carton-oci diff m.carton ghcr.io/org/m:1",
 		Description: `A and B may be any SOURCE. diff compares MANIFEST, carton.toml field by field,
 and the tensors of every safetensors file and PT2 archive that changed. Of those
 it reads the headers alone: "other bytes" may mean that one number changed, or

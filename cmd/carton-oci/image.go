@@ -13,6 +13,7 @@ func imageCommand(out *printer) *cli.Command {
 		Name:      "image",
 		Usage:     "make the form of an artifact that containerd mounts",
 		ArgsUsage: "REF",
+		UsageText: "carton-oci image ghcr.io/org/m:1",
 		Description: `REF-image is an OCI image that unpacks to the carton REF: what push --image
 adds. Where REF has tar layers (push --layers tar) they are shared: they come
 from the registry once, to be checked against MANIFEST, and nothing goes back
@@ -24,17 +25,13 @@ digest; with -q it is the only one.`,
 			&cli.BoolFlag{Name: "image-subject", Usage: "make the image form refer to the artifact, which then lists it"},
 			&cli.BoolFlag{Name: "no-clobber", Usage: "refuse to move a tag that points to something else"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be sent, and send nothing"},
-		}, registryFlags(), inCategory(categoryTransfer,
-			&cli.IntFlag{Name: "concurrency", Usage: "at most `N` transfers at once", Value: defaultConcurrency}), uploadFlags()),
+		}, registryFlags(concurrencyFlag(), chunkSizeFlag())),
 		Action: command(out, runImage),
 	}
 }
 
 func runImage(c *cli.Context, s *session) error {
 	if err := wantArgs(c, "REF"); err != nil {
-		return err
-	}
-	if err := notEmpty(c, "image-tag"); err != nil {
 		return err
 	}
 	ref := c.Args().Get(0)

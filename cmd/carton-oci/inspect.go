@@ -17,6 +17,7 @@ func inspectCommand(out *printer) *cli.Command {
 		Name:      "inspect",
 		Usage:     "say what a model is",
 		ArgsUsage: "SOURCE",
+		UsageText: "carton-oci inspect ghcr.io/org/m:1",
 		Description: `Name, runner, inputs and outputs, formats, precision and parameters of the
 weights, the models inside PT2 archives, platforms, licence, sizes by folder and
 the largest members: from carton.toml, MANIFEST and the headers of weights. -q

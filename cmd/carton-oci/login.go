@@ -21,6 +21,8 @@ func loginCommand(out *printer) *cli.Command {
 		Name:      "login",
 		Usage:     "keep a user name and password for a registry",
 		ArgsUsage: "REGISTRY",
+		UsageText: `carton-oci login ghcr.io
+carton-oci login ghcr.io -u NAME --password-stdin <token.txt`,
 		Description: `They are tried first, and kept where Docker keeps them, or Podman where
 REGISTRY_AUTH_FILE is set. What is not given is asked for on a terminal.`,
 		Flags:  flags(nil, registryFlags()),
@@ -33,6 +35,7 @@ func logoutCommand(out *printer) *cli.Command {
 		Name:      "logout",
 		Usage:     "forget the user name and password for a registry",
 		ArgsUsage: "REGISTRY",
+		UsageText: "carton-oci logout ghcr.io",
 		Flags:     flags(nil, []cli.Flag{lookupFlag(registryFlags(), "registry-config")}),
 		Action:    command(out, runLogout),
 	}

@@ -10,6 +10,7 @@ func lsCommand(out *printer) *cli.Command {
 		Name:      "ls",
 		Usage:     "list the members of a carton",
 		ArgsUsage: "SOURCE",
+		UsageText: "carton-oci ls ghcr.io/org/m:1",
 		Description: `Path, size, and where the bytes are. Nothing is downloaded but the list. Of a
 model artifact that holds no carton these are its files.`,
 		Flags:  flags(nil, sourceFlags()),

@@ -52,7 +52,7 @@ func run(args []string) int {
 	}
 	out := &printer{out: os.Stdout, err: &screen{out: os.Stderr}}
 	app := newApp(out)
-	words, err := normalize(app, args)
+	words, err := reorder(app, args)
 	if err == nil {
 		err = app.RunContext(ctx, append([]string{app.Name}, words...))
 	}

@@ -18,9 +18,11 @@ import (
 
 func packCommand(out *printer) *cli.Command {
 	return &cli.Command{
-		Name:        "pack",
-		Usage:       "make a carton of a folder or of model files",
-		ArgsUsage:   "DIR_OR_FILE...",
+		Name:      "pack",
+		Usage:     "make a carton of a folder or of model files",
+		ArgsUsage: "DIR_OR_FILE...",
+		UsageText: `carton-oci pack model.pt --framework-version =2.0.1
+carton-oci pack ./model -o m.carton --runner noop`,
 		Description: packHelp(),
 		Flags: flags([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write `FILE` (NAME.carton)"},
@@ -57,7 +59,7 @@ func runPack(c *cli.Context, s *session) error {
 	if len(paths) == 0 {
 		return wantArgs(c, "DIR_OR_FILE...")
 	}
-	if err := errors.Join(notEmpty(c, "output"), notStandardOutput(c, "output")); err != nil {
+	if err := notStandardOutput(c, "output"); err != nil {
 		return err
 	}
 	opts, err := packOptions(c)

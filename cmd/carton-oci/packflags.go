@@ -13,7 +13,7 @@ import (
 // packFlags are those that say what is made of loose files, on the way to a
 // file or to a registry.
 func packFlags() []cli.Flag {
-	return inCategory(categoryPack,
+	return inCategory("what is packed",
 		&cli.StringFlag{Name: "runner", Usage: "what loads the model: `NAME` of a runner"},
 		&cli.StringFlag{Name: "framework-version", Usage: "which versions of its framework: `REQ`, such as =2.0.1 or >=1.0, <2.0"},
 		&cli.Uint64Flag{Name: "runner-compat", Usage: "model/ is laid out as version `N` of the runner's layout"},
@@ -38,8 +38,6 @@ func packFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "strict", Usage: "refuse what is only warned of else"},
 	)
 }
-
-const categoryPack = "what is packed"
 
 func packHelp() string {
 	var b strings.Builder
@@ -92,9 +90,6 @@ func packOptions(c *cli.Context) (pack.Options, error) {
 		InfoFile:  c.String("carton-toml"), Misc: c.String("misc"), TensorData: c.String("tensor-data"),
 		Exclude: c.StringSlice("exclude"), Include: c.StringSlice("include"), Update: c.Bool("update"),
 		Strict: c.Bool("strict"), AllowInvalid: c.Bool("allow-invalid"),
-	}
-	if err := notEmpty(c, "runner", "framework-version", "carton-toml", "misc", "tensor-data"); err != nil {
-		return o, err
 	}
 	if o.FrameworkVersion != "" {
 		if err := carton.CheckVersionReq(o.FrameworkVersion); err != nil {

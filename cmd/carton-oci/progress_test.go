@@ -212,7 +212,7 @@ func TestProgressIsShownBesideJSON(t *testing.T) {
 			got = s.showing && s.opts.Registry.Policy.Retrying != nil
 			return nil
 		})
-		words, err := normalize(app, strings.Fields("push "+args))
+		words, err := reorder(app, strings.Fields("push "+args))
 		if err == nil {
 			err = app.Run(append([]string{"carton-oci"}, words...))
 		}

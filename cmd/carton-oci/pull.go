@@ -16,6 +16,9 @@ func pullCommand(out *printer) *cli.Command {
 		Name:      "pull",
 		Usage:     "make a carton, or a folder, of what is in a registry",
 		ArgsUsage: "REF",
+		UsageText: `carton-oci pull ghcr.io/org/m:1
+carton-oci pull ghcr.io/org/m:1 --unpack ./m
+carton-oci pull ghcr.io/org/m:1 --unpack ./m --folder model`,
 		Description: `The output has its name only when every byte was checked against the model hash.
 Run again, it checks what is there. With --force or --from only members that are
 not on this machine already are downloaded; what is copied is hashed on the way.
@@ -84,7 +87,6 @@ func pullOptions(c *cli.Context) (client.PullOptions, error) {
 		onlyWith(c, "thin", "link-base"),
 		onlyWith(c, "runner", "framework-version", "runner-compat", "opt"),
 		notStandardOutput(c, "output", "unpack"),
-		notEmpty(c, "output", "unpack", "folder", "link-base", "runner", "framework-version"),
 	} {
 		if err != nil {
 			return o, err

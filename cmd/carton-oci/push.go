@@ -20,6 +20,10 @@ func pushCommand(out *printer) *cli.Command {
 		Name:      "push",
 		Usage:     "send a carton to a registry or an image layout",
 		ArgsUsage: "SOURCE REF[,TAG...]",
+		UsageText: `carton-oci push m.carton ghcr.io/org/m:1
+carton-oci push ./model ghcr.io/org/m:1,latest --runner noop
+carton-oci push m.carton ghcr.io/org/m:1 --image --layers tar
+carton-oci push ghcr.io/org/m:1 registry.example/org/m:1`,
 		Description: `What the registry has already is neither sent nor read. An artifact is copied as
 it is, so that REF has the digest of SOURCE, unless a flag asks for another
 form; its tar layers are read and checked, on their way or where they are
@@ -41,7 +45,7 @@ that form shares nothing, and doubles what is stored.`,
 			&cli.BoolFlag{Name: "no-clobber", Usage: "refuse to move a tag that points to something else"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be sent, and send nothing"},
 			&cli.BoolFlag{Name: "allow-invalid", Usage: "push although carton.toml, or what it refers to, is wrong"},
-		}, imageFlags(), packFlags(), sourceFlags(), uploadFlags()),
+		}, imageFlags(), sourceFlags(chunkSizeFlag()), packFlags()),
 		Action: command(out, runPush),
 	}
 }

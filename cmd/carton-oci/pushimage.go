@@ -11,7 +11,7 @@ import (
 
 // imageFlags are the flags of push about who else is to read the artifact.
 func imageFlags() []cli.Flag {
-	return inCategory(categoryReaders,
+	return inCategory("other readers",
 		&cli.BoolFlag{Name: "image", Usage: "push the form that containerd mounts as well, as REF-image"},
 		&cli.BoolFlag{Name: "no-image", Usage: "leave a REF-image that is there as it is"},
 		&cli.StringFlag{Name: "image-tag", Usage: "tag the image form with `NAME`"},
@@ -21,17 +21,12 @@ func imageFlags() []cli.Flag {
 	)
 }
 
-const categoryReaders = "other readers"
-
 // setImage reads imageFlags into the options of a push.
 func setImage(c *cli.Context, o *client.PushOptions) error {
 	if err := notBoth(c, "no-image", "image"); err != nil {
 		return err
 	}
 	if err := onlyWith(c, "image", "image-tag", "image-subject"); err != nil {
-		return err
-	}
-	if err := notEmpty(c, "image-tag", "compat"); err != nil {
 		return err
 	}
 	switch {

@@ -13,6 +13,7 @@ func resolveCommand(out *printer) *cli.Command {
 		Name:      "resolve",
 		Usage:     "print the digest that a reference stands for",
 		ArgsUsage: "REF",
+		UsageText: "carton-oci resolve -q ghcr.io/org/m:1",
 		Flags:     flags(nil, registryFlags()),
 		Action:    command(out, runResolve),
 	}

@@ -18,6 +18,8 @@ func tensorsCommand(out *printer) *cli.Command {
 		Name:      "tensors",
 		Usage:     "list a model's tensors, or fetch one of them",
 		ArgsUsage: "SOURCE [GLOB | NAME -o FILE]",
+		UsageText: `carton-oci tensors m.carton '*.bias'
+carton-oci tensors ghcr.io/org/m:1 layers.0.weight -o weight.npy`,
 		Description: `Lists name, type, shape and size of every tensor in safetensors files, PT2
 archives and tensor_data. Only headers are read. GLOB chooses by name; in it *
 stands for anything, dots and slashes too. Where a file could not be looked into
@@ -85,9 +87,6 @@ func noteItems(notes []inspect.Note) []noteItem {
 }
 
 func runTensors(c *cli.Context, s *session) error {
-	if err := notEmpty(c, "output", "member", "model"); err != nil {
-		return err
-	}
 	if c.IsSet("output") {
 		return s.fetchTensor(c)
 	}

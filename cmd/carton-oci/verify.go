@@ -14,6 +14,8 @@ func verifyCommand(out *printer) *cli.Command {
 		Name:      "verify",
 		Usage:     "check a carton, every byte of it",
 		ArgsUsage: "SOURCE",
+		UsageText: `carton-oci verify m.carton
+carton-oci verify ghcr.io/org/m:1 --links`,
 		Description: `Reads every member that is at hand and checks it against MANIFEST; checks
 carton.toml and everything that it refers to. What is wrong inside weights is a
 warning. What was not read is listed: linked members without --links, all but

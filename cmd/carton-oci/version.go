@@ -11,7 +11,7 @@ func versionCommand(out *printer) *cli.Command {
 	return &cli.Command{
 		Name:  "version",
 		Usage: "print what this program was built from",
-		Flags: outputFlags(),
+		Flags: flags(nil),
 		Action: command(out, func(c *cli.Context, s *session) error {
 			if err := wantArgs(c); err != nil {
 				return err

@@ -3,11 +3,15 @@ package main
 import (
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/secret"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/urfave/cli/v2"
+	"github.com/xrash/smetrics"
 )
 
-// What people type out of habit, of other programs, is answered with what it is
-// called here. Nothing is called twice.
+// What is typed wrong is answered with what may have been meant, and what people
+// type out of habit, of other programs, with what it is called here. Nothing is
+// called twice.
 
 // otherCommands are commands of docker, oras, crane, skopeo, git lfs and the
 // hub's tools.
@@ -59,26 +63,64 @@ var otherFlags = map[string]string{
 	"retry":           "--retries N",
 }
 
-// adviseFlag says what a flag that is not known is called here, "" where nobody
-// knows. It names only flags that the command has.
-func adviseFlag(cmd *cli.Command, known []cli.Flag, name string) string {
-	if advice, ok := otherFlags[name]; ok {
-		for _, word := range strings.Fields(advice) {
-			if flag, isLong := strings.CutPrefix(strings.Trim(word, ":;,"), "--"); isLong && lookupFlag(known, flag) == nil {
-				return ""
-			}
-		}
-		if strings.HasPrefix(advice, "the tag") && !strings.Contains(cmd.ArgsUsage, "REF") {
-			return ""
-		}
-		return advice
+func unknownCommand(app *cli.App, name string) error {
+	err := usagef("", "unknown command %s", secret.Redact(name))
+	if advice, ok := otherCommands[name]; ok {
+		return withHint(err, "%s", hint.Text(advice))
+	}
+	var names []string
+	for _, c := range app.Commands {
+		names = append(names, c.Name)
+	}
+	if like := nearest(name, names); like != "" {
+		return withHint(err, "did you mean %s?", like)
+	}
+	return withHint(err, "%s --help lists the commands", app.Name)
+}
+
+func unknownFlag(cmd *cli.Command, name string) error {
+	err := usagef(cmd.Name, "unknown flag %s", dashed(secret.Redact(name)))
+	known := append([]cli.Flag{cli.HelpFlag}, cmd.Flags...)
+	if advice := otherFlags[name]; advice != "" && fits(advice, cmd, known) {
+		return withHint(err, "%s", hint.Text(advice))
 	}
 	if len(name) == 2 || len(name) == 3 {
 		for _, letter := range name {
 			if lookupFlag(known, string(letter)) != nil {
-				return "letters are not joined: every flag stands by itself, as -" + string(letter) + " does"
+				return withHint(err, "letters are not joined: every flag stands by itself, as -%c does", letter)
 			}
 		}
 	}
-	return ""
+	var names []string
+	for _, f := range known {
+		names = append(names, f.Names()...)
+	}
+	if like := nearest(name, names); like != "" {
+		return withHint(err, "did you mean %s?", dashed(like))
+	}
+	return err
+}
+
+// fits reports whether a command has what the advice about a flag speaks of: the
+// flags that it names, and a REF.
+func fits(advice string, cmd *cli.Command, known []cli.Flag) bool {
+	for _, word := range strings.Fields(advice) {
+		flag, isFlag := strings.CutPrefix(strings.Trim(word, ":;,"), "--")
+		if isFlag && lookupFlag(known, flag) == nil {
+			return false
+		}
+	}
+	return !strings.Contains(advice, "REF") || strings.Contains(cmd.ArgsUsage, "REF")
+}
+
+// nearest returns the name that word is most likely a misspelling of, "" where
+// nothing is near.
+func nearest(word string, names []string) string {
+	best, most := "", 0.8 // of 1, which is the same word
+	for _, name := range names {
+		if like := smetrics.JaroWinkler(word, name, 0.7, 4); like > most {
+			best, most = name, like
+		}
+	}
+	return best
 }
