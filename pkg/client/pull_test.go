@@ -80,10 +80,11 @@ func TestAnotherModelIsRefusedBeforeAnyBlob(t *testing.T) {
 func TestAnAnnotationIsNoProof(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{})
 	wanted := strings.Repeat("0", 64)
-	honest, err := convert.ToOCI(t.Context(), sample(), convert.Options{})
+	forms, err := convert.Build(t.Context(), sample(), convert.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	honest := forms.Artifact
 	art, err := layout.NewArtifact(layout.ArtifactSpec{
 		ArtifactType: honest.ArtifactType, Config: honest.Config, Layers: honest.Layers,
 		Annotations: map[string]string{convert.AnnotationModelHash: wanted, convert.AnnotationMapping: convert.Mapping},

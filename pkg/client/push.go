@@ -247,7 +247,7 @@ func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
 	} else {
 		mapping := p.opts.Mapping
 		mapping.AllowInvalidInfo, mapping.Image = p.opts.AllowInvalid, p.opts.Image == ImagePush
-		forms, err = convert.BuildForms(ctx, p.src, mapping)
+		forms, err = convert.Build(ctx, p.src, mapping)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -274,7 +274,8 @@ func (p *push) expected(forms *convert.Forms) *PushResult {
 	}
 	for i, l := range art.Layers {
 		result.Layers = append(result.Layers, PushedLayer{
-			Paths: forms.Layers[i].Paths, MediaType: l.MediaType, Digest: l.Digest, Size: l.Size, Extra: forms.Layers[i].Extra,
+			Paths: forms.Paths[i], MediaType: l.MediaType, Digest: l.Digest, Size: l.Size,
+			Extra: l.Annotations[convert.AnnotationExtra] != "",
 		})
 	}
 	for _, n := range forms.Notes {

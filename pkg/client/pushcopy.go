@@ -11,9 +11,8 @@ import (
 // made of it as [Image] makes it. So the image form has the digest of one that
 // was made where the artifact comes from, of the same options.
 func (p *push) planCopy(ctx context.Context, src *convert.Source) (*convert.Forms, error) {
-	forms := &convert.Forms{}
-	var err error
-	if forms.Artifact, forms.Layers, err = convert.Copy(ctx, src); err != nil || p.opts.Image != ImagePush {
+	forms, err := convert.Copy(ctx, src)
+	if err != nil || p.opts.Image != ImagePush {
 		return forms, err
 	}
 	subject := p.opts.Mapping.ImageSubject

@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"iter"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -19,13 +18,13 @@ var aliasEntry = layout.TarEntry{Path: carton.ModelsName, Target: carton.ModelsT
 
 // hasAlias reports whether the image form of a carton with these members has the
 // symlink.
-func hasAlias(paths iter.Seq[string]) bool {
+func hasAlias(m *carton.Manifest) bool {
 	found := false
-	for p := range paths {
-		if p == aliasEntry.Path || strings.HasPrefix(p, aliasEntry.Path+"/") {
+	for _, e := range m.Entries() {
+		if e.Path == aliasEntry.Path || strings.HasPrefix(e.Path, aliasEntry.Path+"/") {
 			return false
 		}
-		found = found || strings.HasPrefix(p, modelFolder)
+		found = found || strings.HasPrefix(e.Path, modelFolder)
 	}
 	return found
 }
@@ -33,11 +32,5 @@ func hasAlias(paths iter.Seq[string]) bool {
 // aliasIn reports whether a layer of the artifact has the symlink: the first of an
 // image form.
 func (s *Source) aliasIn(layer int) bool {
-	return layer == 0 && IsImage(s.whole) && hasAlias(func(yield func(string) bool) {
-		for _, e := range s.carton.Entries() {
-			if !yield(e.Path) {
-				return
-			}
-		}
-	})
+	return layer == 0 && IsImage(s.whole) && hasAlias(s.carton)
 }

@@ -56,7 +56,7 @@ func TestAnArtifactIsAFileSystem(t *testing.T) {
 // nothing is fetched, and nothing is sent that is there.
 func TestAThinCartonIsPushedWithoutItsContent(t *testing.T) {
 	store := layout.FromTarget(memory.New())
-	full, err := ToOCI(t.Context(), kinds(), Options{})
+	full, err := artifactOf(t.Context(), kinds(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestAThinCartonIsPushedWithoutItsContent(t *testing.T) {
 	thin := zipOf(t, 0, false, linksOf("model/weights-1.bin", "model/weights-2.bin"))
 	defer thin.Close()
 	// The only fetcher is the store: what it lacks can't be had.
-	again, err := ToOCI(t.Context(), carton.Resolve(thin, StoreFetcher(store, nil)), Options{})
+	again, err := artifactOf(t.Context(), carton.Resolve(thin, StoreFetcher(store, nil)), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

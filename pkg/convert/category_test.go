@@ -78,12 +78,12 @@ func TestASymlinkHasTheSizeOfItsEnd(t *testing.T) {
 	src := cartontest.New(map[string][]byte{
 		carton.InfoName: []byte(cartontest.Info), "model/blobs/8c1f": make([]byte, byname.LargeBytes), "model/blobs/22aa": []byte("small"),
 	}, map[string]string{"model/snapshots/large": "../blobs/8c1f", "model/snapshots/small": "../blobs/22aa"})
-	layers, err := Plan(t.Context(), src, Options{})
+	a, err := artifactOf(t.Context(), src, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	for _, l := range layers {
+	for _, l := range a.Layers {
 		got[l.Name] = strings.TrimPrefix(l.MediaType, "application/vnd.cnai.model.")
 	}
 	want := map[string]string{
@@ -163,24 +163,15 @@ func TestLayersByRole(t *testing.T) {
 			"model/latest.json": "weight.config.v1.raw",
 		},
 	} {
-		layers, err := Plan(t.Context(), rolesCarton(table), Options{})
+		forms, err := Build(t.Context(), rolesCarton(table), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range layers {
-			for _, path := range l.Paths {
+		for i, l := range forms.Artifact.Layers {
+			for _, path := range forms.Paths[i] {
 				if want, ok := want[path]; ok && l.MediaType != "application/vnd.cnai.model."+want {
 					t.Errorf("%s: got %s, want %s", path, l.MediaType, want)
 				}
-			}
-		}
-		a, err := ToOCI(t.Context(), rolesCarton(table), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, l := range a.Layers {
-			if l.MediaType != layers[i].MediaType {
-				t.Errorf("layer %d: got %s, planned was %s", i, l.MediaType, layers[i].MediaType)
 			}
 		}
 	}
@@ -188,8 +179,8 @@ func TestLayersByRole(t *testing.T) {
 	src := cartontest.New(map[string][]byte{
 		carton.InfoName: []byte("homepage = 3\n" + cartontest.Info + rolesTable), "model/config.py": []byte("x"),
 	}, nil)
-	layers, err := Plan(t.Context(), src, Options{AllowInvalidInfo: true})
-	if err != nil || layers[2].MediaType != "application/vnd.cnai.model.weight.config.v1.raw" {
-		t.Errorf("got %v, %v", layers, err)
+	a, err := artifactOf(t.Context(), src, Options{AllowInvalidInfo: true})
+	if err != nil || a.Layers[2].MediaType != "application/vnd.cnai.model.weight.config.v1.raw" {
+		t.Errorf("got %+v, %v", a, err)
 	}
 }

@@ -2,12 +2,15 @@ package convert
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/inspect"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
@@ -57,6 +60,21 @@ func newConfig(info *carton.Info, details Details, diffIDs []digest.Digest, opts
 		c.Descriptor.CreatedAt = created(opts.Created)
 	}
 	return c
+}
+
+// describe finds out what the weights are. A carton has one config whatever its
+// form, so PT2 archives are read also where they are compressed, which costs
+// passes over them.
+func describe(ctx context.Context, src carton.Source, members []carton.Member) (Details, []inspect.Note, error) {
+	facts, err := inspect.DescribeMembers(ctx, src, members, inspect.Options{Through: true})
+	if err != nil {
+		return Details{}, nil, err
+	}
+	d := Details{Format: facts.Format, Precision: facts.Precision}
+	if facts.Parameters >= 0 {
+		d.ParamSize = inspect.ParamSize(facts.Parameters)
+	}
+	return d, slices.Concat(facts.Notes, facts.Findings), nil
 }
 
 // ParseModelConfig reads a config, of any family and whoever wrote it. What it

@@ -16,8 +16,8 @@ import (
 )
 
 // Copy returns the artifact that src was opened of, to be stored elsewhere as it
-// is: the same image manifest, config and layers; and what each layer holds. src
-// must stay open as long as it is used.
+// is: the same image manifest, config and layers. src must stay open as long as it
+// is used.
 //
 // What is published so was checked. A raw layer is the member that MANIFEST
 // lists, by its digest. A tar layer is read whole: on its way to the other place,
@@ -27,32 +27,32 @@ import (
 // annotations say is as it was.
 //
 // A carton that is more than its artifact can't be copied: see [Source.Wrapped].
-func Copy(ctx context.Context, src *Source) (*layout.Artifact, []PlannedLayer, error) {
+func Copy(ctx context.Context, src *Source) (*Forms, error) {
 	if err := src.lookInside(ctx); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	config, err := layout.ReadBlob(ctx, src.fetcher, src.whole.Config, layout.MaxConfigBytes)
 	if err != nil {
-		return nil, nil, fmt.Errorf("config: %w", err)
+		return nil, fmt.Errorf("config: %w", err)
 	}
-	c := &copying{src: src, paths: src.pathsByLayer()}
+	c := &copying{src: src, members: src.pathsByLayer()}
 	if err := c.readConfig(config); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := c.readExtras(ctx); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	art := &layout.Artifact{Descriptor: src.desc, Manifest: src.raw, Config: src.blobLayer(src.whole.Config, "config")}
 	art.ArtifactType, art.Config.Open = src.whole.ArtifactType, bytesOpener(config)
-	var planned []PlannedLayer
+	forms := &Forms{Artifact: art}
 	for i := range src.whole.Layers {
-		layer, plan, err := c.next(i)
+		layer, paths, err := c.next(i)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		art.Layers, planned = append(art.Layers, layer), append(planned, plan)
+		art.Layers, forms.Paths = append(art.Layers, layer), append(forms.Paths, paths)
 	}
-	return art, planned, nil
+	return forms, nil
 }
 
 // copying is the making of one copy.
@@ -60,7 +60,7 @@ type copying struct {
 	src     *Source
 	diffIDs []digest.Digest // of all layers, as the config says; nil where that says nothing
 	extras  map[digest.Digest]bool
-	paths   [][]string // of the members of each layer that is no extra
+	members [][]string // the paths of each layer that is no extra
 	layers  int        // layers that are no extras, so far
 }
 
@@ -102,35 +102,32 @@ func (c *copying) readExtras(ctx context.Context) error {
 	}
 	c.extras = map[digest.Digest]bool{digest.FromString(info.ModelDescription): true}
 	for _, e := range c.src.carton.Entries() {
-		c.extras[digest.NewDigestFromEncoded(digest.SHA256, e.Hash)] = true
+		c.extras[digestOf(e.Hash)] = true
 	}
 	return nil
 }
 
-// next makes the i-th layer of the image manifest.
-func (c *copying) next(i int) (layout.Layer, PlannedLayer, error) {
+// next makes the i-th layer of the image manifest, and says what it holds.
+func (c *copying) next(i int) (layout.Layer, []string, error) {
 	desc := c.src.whole.Layers[i]
 	name := desc.Annotations[ocispec.AnnotationTitle]
-	plan := PlannedLayer{Name: name, MediaType: desc.MediaType, Paths: []string{name}, Size: desc.Size}
 	if c.src.mapped() && desc.Annotations[AnnotationExtra] != "" {
-		plan.Extra = true
 		if !c.extras[desc.Digest] {
-			return layout.Layer{}, plan, &layout.Error{
+			return layout.Layer{}, nil, &layout.Error{
 				Object: desc.Digest.String(), Kind: layout.ErrFormat,
 				Msg: "has the annotation " + AnnotationExtra + ", but is no copy of anything that the carton holds",
 			}
 		}
-		return c.src.blobLayer(desc, name), plan, c.checkDiffID(i, desc.Digest)
+		return c.src.blobLayer(desc, name), []string{name}, c.checkDiffID(i, desc.Digest)
 	}
 	n := c.layers
 	c.layers++
 	if c.src.layers[n].left {
-		plan.Paths = []string{c.src.nameOf(n)}
-		return c.src.blobLayer(desc, plan.Paths[0]), plan, c.src.checkLeft(n)
+		name = c.src.nameOf(n)
+		return c.src.blobLayer(desc, name), []string{name}, c.src.checkLeft(n)
 	}
-	plan.Paths = c.paths[n]
 	if c.src.layers[n].format == formatRaw {
-		return c.src.rawLayer(n), plan, c.checkDiffID(i, desc.Digest)
+		return c.src.rawLayer(n), c.members[n], c.checkDiffID(i, desc.Digest)
 	}
 	l := c.src.tarLayer(n)
 	vouch := l.Vouch
@@ -140,7 +137,7 @@ func (c *copying) next(i int) (layout.Layer, PlannedLayer, error) {
 		}
 		return c.checkDiffID(i, c.src.read[n].known())
 	}
-	return l, plan, nil
+	return l, c.members[n], nil
 }
 
 // checkLeft refuses to publish a tar that nobody vouches for: other programs

@@ -47,7 +47,7 @@ func detailsOf(t *testing.T, files map[string][]byte, symlinks map[string]string
 
 func detailsFrom(t *testing.T, src carton.Source) Details {
 	t.Helper()
-	a, err := ToOCI(t.Context(), src, Options{})
+	a, err := artifactOf(t.Context(), src, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestASourceThatFailsAtAHeader(t *testing.T) {
 			delete(s.blobs, l.Digest)
 		}
 	}
-	if _, err := ToOCI(t.Context(), got, Options{}); !errors.Is(err, layout.ErrNotFound) || !strings.Contains(err.Error(), "model/1.safetensors") {
+	if _, err := artifactOf(t.Context(), got, Options{}); !errors.Is(err, layout.ErrNotFound) || !strings.Contains(err.Error(), "model/1.safetensors") {
 		t.Errorf("got %v, want that the blob is not there", err)
 	}
 }
@@ -215,7 +215,7 @@ func TestConfigsFollowTheSchema(t *testing.T) {
 	}
 	for name, src := range sources {
 		for mode, opts := range modes() {
-			a, err := ToOCI(t.Context(), src, opts)
+			a, err := artifactOf(t.Context(), src, opts)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,13 +2,13 @@
 // a member becomes, what the layers, annotations and config are called and say,
 // and the way back.
 //
-// [ToOCI] turns any carton.Source into a layout.Artifact; [Open] turns an
+// [Build] turns any carton.Source into a layout.Artifact; [Open] turns an
 // artifact into a carton.Source. Both are pure functions of content: one carton
 // has one digest a set of options, whether it comes as a zip, a folder, thin or
 // relinked, so nothing that only some forms know (a date, a CRC, a compression)
 // reaches a digest.
 //
-// [BuildForms] makes the image form beside an artifact: an OCI image that unpacks
+// [Build] makes the image form beside an artifact: an OCI image that unpacks
 // to the carton, for runtimes that mount images and no artifacts. It shares the
 // artifact's tar layers, and has a symlink models to model besides, which is no member
 // (alias.go). [PlanImage] makes the same of an artifact that is stored

@@ -116,7 +116,7 @@ func TestAMemberThatGrewSinceItWasMeasured(t *testing.T) {
 	for _, c := range []Compression{CompressNone, CompressZstd} {
 		for _, size := range []int64{3, 20} {
 			src := cartontest.New(map[string][]byte{"model/a.py": []byte("ten bytes!")}, nil, cartontest.WithSize("model/a.py", size))
-			_, err := ToOCI(t.Context(), src, Options{BundleBelow: 100, Compress: c})
+			_, err := artifactOf(t.Context(), src, Options{BundleBelow: 100, Compress: c})
 			if !errors.Is(err, layout.ErrDigest) || !strings.Contains(err.Error(), "model/a.py") {
 				t.Errorf("%s: a size of %d: got %v, want ErrDigest of model/a.py", c, size, err)
 			}

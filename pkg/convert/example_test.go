@@ -23,12 +23,12 @@ func Example() {
 	}, nil)
 	store := layout.FromTarget(memory.New())
 
-	artifact, err := convert.ToOCI(ctx, src, convert.Options{})
+	forms, err := convert.Build(ctx, src, convert.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if _, err := layout.Push(ctx, store, artifact, layout.PushOptions{Tags: []string{"1"}}); err != nil {
+	if _, err := layout.Push(ctx, store, forms.Artifact, layout.PushOptions{Tags: []string{"1"}}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -60,19 +60,19 @@ func Example() {
 	// model/model.bin blob
 }
 
-func ExamplePlan() {
+func ExampleBuild() {
 	src := cartontest.New(map[string][]byte{
 		"model/model.bin":   bytes.Repeat([]byte("w"), 1000),
 		"model/main.py":     []byte("print()"),
 		"model/__init__.py": nil,
 	}, nil)
-	layers, err := convert.Plan(context.Background(), src, convert.Options{})
+	forms, err := convert.Build(context.Background(), src, convert.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, l := range layers {
-		fmt.Println(l.Name, l.Paths)
+	for i, l := range forms.Artifact.Layers {
+		fmt.Println(l.Name, forms.Paths[i])
 	}
 	// Output:
 	// MANIFEST [MANIFEST]
@@ -86,16 +86,16 @@ func ExampleThinLinks() {
 	ctx := context.Background()
 	src := cartontest.New(map[string][]byte{"model/model.bin": []byte("weights")}, nil)
 	store := layout.FromTarget(memory.New())
-	artifact, err := convert.ToOCI(ctx, src, convert.Options{})
+	forms, err := convert.Build(ctx, src, convert.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if _, err := layout.Push(ctx, store, artifact, layout.PushOptions{Tags: []string{"1"}}); err != nil {
+	if _, err := layout.Push(ctx, store, forms.Artifact, layout.PushOptions{Tags: []string{"1"}}); err != nil {
 		fmt.Println(err)
 		return
 	}
-	back, err := convert.Open(ctx, store, artifact.Descriptor, convert.OpenOptions{})
+	back, err := convert.Open(ctx, store, forms.Artifact.Descriptor, convert.OpenOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return

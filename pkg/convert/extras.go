@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,20 +32,10 @@ var extraNames = []struct {
 // extraFolders are the folders where the file may lie, the first first.
 var extraFolders = []string{"", "misc/", "model/"}
 
-// extra is a layer that is no member of the carton: a copy of one, or of a text
-// that carton.toml holds.
-type extra struct {
-	name   string
-	member *carton.Member // nil: it has content
-	size   int64
-	hash   string // lower-case hex sha256
-	open   layout.Opener
-}
-
 // findExtras finds the README and the LICENSE of a carton. Where it has no
 // README, the model_description is one: both are Markdown.
-func findExtras(src carton.Source, info *carton.Info, members []carton.Member) ([]extra, error) {
-	var found []extra
+func findExtras(src carton.Source, info *carton.Info, members []carton.Member) ([]*layer, error) {
+	var found []*layer
 	for _, want := range extraNames {
 		m := findFile(members, want.files)
 		switch {
@@ -56,15 +45,12 @@ func findExtras(src carton.Source, info *carton.Info, members []carton.Member) (
 				Msg: fmt.Sprintf("is %d bytes, want at most %d for a registry's page", m.Size, int64(maxExtraBytes)),
 			}
 		case m != nil:
-			found = append(found, extra{
-				name: want.name, member: m, size: m.Size, hash: m.Hash,
-				open: func(ctx context.Context, off int64) (io.ReadCloser, error) { return openFrom(ctx, src, m.Path, off) },
-			})
+			found = append(found, newExtra(want.name, digestOf(m.Hash), m.Size, func(ctx context.Context, off int64) (io.ReadCloser, error) {
+				return openFrom(ctx, src, m.Path, off)
+			}))
 		case want.name == "README.md" && info.ModelDescription != "" && len(info.ModelDescription) <= maxExtraBytes:
 			text := []byte(info.ModelDescription)
-			found = append(found, extra{
-				name: want.name, size: int64(len(text)), hash: digest.FromBytes(text).Encoded(), open: bytesOpener(text),
-			})
+			found = append(found, newExtra(want.name, digest.FromBytes(text), int64(len(text)), bytesOpener(text)))
 		}
 	}
 	if len(found) == 0 {
@@ -72,6 +58,15 @@ func findExtras(src carton.Source, info *carton.Info, members []carton.Member) (
 			"they are looked for at the root, in misc/ and in model/; push without --readme")
 	}
 	return found, nil
+}
+
+// newExtra makes a layer that is no member of the carton: a copy of one, or of a text
+// that carton.toml holds.
+func newExtra(name string, dgst digest.Digest, size int64, open layout.Opener) *layer {
+	return &layer{
+		name: name, category: categoryDoc, format: formatRaw, extra: true,
+		size: size, digest: dgst, diffID: dgst, open: open,
+	}
 }
 
 // findFile returns the first member, by folder and then by name, that has one of
@@ -89,14 +84,4 @@ func findFile(members []carton.Member, names []string) *carton.Member {
 		}
 	}
 	return nil
-}
-
-// bytesOpener opens bytes in memory.
-func bytesOpener(b []byte) layout.Opener {
-	return func(_ context.Context, off int64) (io.ReadCloser, error) {
-		if off < 0 || off > int64(len(b)) {
-			return nil, fmt.Errorf("open at offset %d: the size is %d", off, len(b))
-		}
-		return io.NopCloser(bytes.NewReader(b[off:])), nil
-	}
 }

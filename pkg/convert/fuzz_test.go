@@ -20,7 +20,7 @@ func FuzzOpen(f *testing.F) {
 	}
 	for _, opts := range []Options{{Readme: true, Compat: CompatImageConfig}, {Image: true, BundleBelow: 100, Compress: CompressGzip}} {
 		own := newShelf()
-		forms, err := BuildForms(f.Context(), kinds(), opts)
+		forms, err := Build(f.Context(), kinds(), opts)
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -11,7 +11,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
-	"github.com/carton-oci/carton-oci/pkg/inspect"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
@@ -19,96 +18,26 @@ import (
 // that names the member.
 var ErrNoImage = errors.New("has no image form")
 
-// Forms are the artifact of a carton, and the image form beside it.
-type Forms struct {
-	Artifact *layout.Artifact
-	// Layers tells what the artifact's layers hold.
-	Layers []PlannedLayer
-	// Notes say what is wrong with the weights, which are pushed as they are.
-	Notes []inspect.Note
-	// Image is an OCI image that unpacks to the carton; nil without Options.Image.
-	Image *layout.Artifact
-	// ImageLayers tells what the image's layers hold.
-	ImageLayers []PlannedLayer
-}
-
-// BuildForms is [Build] that makes the image form too, where opts ask for it. Of
-// an artifact with FormTar the image shares every tar layer; MANIFEST and
-// carton.toml, which are raw there, are one small tar more. Of one with FormRaw
-// the image has all its layers for itself.
-//
-// A member that no image can hold is [ErrNoImage].
-func BuildForms(ctx context.Context, src carton.Source, opts Options) (*Forms, error) {
-	return buildForms(ctx, src, opts, opts.Image)
-}
-
-func buildForms(ctx context.Context, src carton.Source, opts Options, image bool) (*Forms, error) {
-	b, err := newBuilder(ctx, src, opts)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := b.plan()
-	if err != nil {
-		return nil, err
-	}
-	alone := b.opts.Compat == CompatImage
-	image = image || alone
-	forms := &Forms{}
-	if forms.Layers, err = plannedLayers(src, plan, b.opts); err != nil {
-		return nil, err
-	}
-	var imagePlan []planned
-	if image {
-		if imagePlan, err = b.planImage(plan); err != nil { // before anything is read
-			return nil, err
-		}
-	}
-	parts, err := b.build(ctx, plan)
-	if err != nil {
-		return nil, err
-	}
-	forms.Artifact, err = b.artifact(ctx, parts)
-	forms.Notes = b.notes
-	if err != nil || !image {
-		return forms, err
-	}
-	if parts, err = b.build(ctx, imagePlan); err != nil {
-		return nil, err
-	}
-	spec := imageSpec{annotations: b.annotations, layers: imageLayers(parts), diffIDs: parts.diffIDs}
-	spec.config = b.imageConfig(parts.diffIDs)
-	if b.opts.ImageSubject {
-		spec.subject = &forms.Artifact.Descriptor
-	}
-	if forms.ImageLayers, err = b.plannedImage(imagePlan); err != nil {
-		return nil, err
-	}
-	if forms.Image, err = spec.build(); err != nil || !alone {
-		return forms, err
-	}
-	return &Forms{Artifact: forms.Image, Layers: forms.ImageLayers}, nil
-}
-
 // headName is what the first tar of an image is called where people see it.
 const headName = bundleFolder + "carton.tar"
 
 // planImage cuts the carton into the layers of its image: in front one tar of
 // what is raw in an artifact of tar layers, MANIFEST and carton.toml, and of the
 // symlink models; then that artifact's tar layers in their order.
-func (b *builder) planImage(plan []planned) ([]planned, error) {
+func (b *builder) planImage(artifact []*layer) ([]*layer, error) {
 	if b.opts.Layers == FormRaw {
 		own := b.opts
-		own.Layers, own.MediaTypes, own.Image = FormTar, FamilyCNAI, true
+		own.Layers, own.MediaTypes = FormTar, FamilyCNAI
 		var err error
-		if plan, err = newPlanner(b.members, rolesOf(b.info), own).layers(); err != nil {
+		if artifact, err = newPlanner(b.members, b.info, own, nil).layers(); err != nil {
 			return nil, err
 		}
 	}
 	head := b.head()
-	var tars []planned
-	for _, l := range plan {
+	var tars []*layer
+	for _, l := range artifact {
 		switch {
-		case l.extra != nil:
+		case l.extra:
 		case l.format != formatRaw:
 			tars = append(tars, l)
 		default:
@@ -116,33 +45,40 @@ func (b *builder) planImage(plan []planned) ([]planned, error) {
 			head.members = append(head.members, l.members...)
 		}
 	}
-	if head.holdsAny() {
-		tars = append([]planned{head}, tars...)
-	}
-	return tars, nil
+	return head.before(tars), nil
 }
 
 // head begins the first tar of an image.
-func (b *builder) head() planned {
-	alias := hasAlias(func(yield func(string) bool) {
-		for i := range b.members {
-			if !yield(b.members[i].Path) {
-				return
-			}
-		}
-	})
-	return planned{name: headName, category: categoryConfig, format: formatTar, alias: alias}
+func (b *builder) head() *layer {
+	return &layer{name: headName, category: categoryConfig, format: formatTar, alias: hasAlias(b.src.Manifest())}
 }
 
-func (l *planned) holdsAny() bool { return l.manifest || l.alias || l.members != nil }
-
-// plannedImage tells what the layers of an image's plan hold.
-func (b *builder) plannedImage(plan []planned) ([]PlannedLayer, error) {
-	layers, err := plannedLayers(b.src, plan, b.opts)
-	for i := range layers {
-		layers[i].MediaType = imageTypes[plan[i].format]
+// before puts the first tar of an image before others, unless it holds nothing.
+func (l *layer) before(tars []*layer) []*layer {
+	if l.manifest || l.alias || l.members != nil {
+		return append([]*layer{l}, tars...)
 	}
-	return layers, err
+	return tars
+}
+
+// image makes the image form of its layers, and lets it refer to the artifact where
+// opts say so.
+func (b *builder) image(ctx context.Context, layers []*layer, artifact *layout.Artifact) (*layout.Artifact, error) {
+	if err := b.learn(ctx, layers); err != nil {
+		return nil, err
+	}
+	spec := imageSpec{info: b.info, created: b.opts.Created, annotations: b.annotations, diffIDs: diffIDsOf(layers)}
+	origins := originsOf(b.src, b.opts.LinkOrigins)
+	lists := memberLists(b.src.Manifest(), layers)
+	for i, l := range layers {
+		out := l.imageLayer(lists[i])
+		out.Origins = origins(l.digest)
+		spec.layers = append(spec.layers, out)
+	}
+	if b.opts.ImageSubject {
+		spec.subject = &artifact.Descriptor
+	}
+	return spec.build()
 }
 
 // checkImageMembers refuses what an image can't hold: names that mean "delete
@@ -162,29 +98,11 @@ func checkImageMembers(members []carton.Member) error {
 	return nil
 }
 
-// imageLayers returns the layers as an image has them: with its media types, and
-// of the annotations the one that lists members.
-func imageLayers(parts *built) []layout.Layer {
-	layers := make([]layout.Layer, len(parts.layers))
-	for i, l := range parts.layers {
-		layers[i] = imageLayer(l, parts.plan[i].format)
-	}
-	return layers
-}
-
-func imageLayer(l layout.Layer, f format) layout.Layer {
-	list := l.Annotations[AnnotationMembers]
-	l.MediaType, l.Annotations = imageTypes[f], nil
-	if list != "" {
-		l.Annotations = map[string]string{AnnotationMembers: list}
-	}
-	return l
-}
-
 // imageSpec is what an image manifest is made of.
 type imageSpec struct {
+	info        *carton.Info
+	created     time.Time
 	annotations map[string]string
-	config      layout.Layer
 	layers      []layout.Layer
 	diffIDs     []digest.Digest
 	subject     *ocispec.Descriptor
@@ -217,13 +135,8 @@ func (s *imageSpec) build() (*layout.Artifact, error) {
 		}
 	}
 	return layout.NewArtifact(layout.ArtifactSpec{
-		Config: s.config, Layers: s.layers, Subject: s.subject, Annotations: s.annotations,
+		Config: imageConfig(s.info, s.created, s.diffIDs), Layers: s.layers, Subject: s.subject, Annotations: s.annotations,
 	})
-}
-
-// imageConfig makes the config of an image of the carton.
-func (b *builder) imageConfig(diffIDs []digest.Digest) layout.Layer {
-	return imageConfig(b.info, b.opts.Created, diffIDs)
 }
 
 // imageConfigJSON is the config of an image that holds files and runs nothing.
@@ -246,12 +159,7 @@ func imageConfig(info *carton.Info, when time.Time, diffIDs []digest.Digest) lay
 	}
 	c.Architecture, c.Variant = architecture(info.RequiredPlatforms)
 	c.RootFS.Type, c.RootFS.DiffIDs = "layers", diffIDs
-	b := marshal(c)
-	return layout.Layer{
-		Descriptor: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageConfig, Digest: digest.FromBytes(b), Size: int64(len(b))},
-		Name:       "image config",
-		Open:       bytesOpener(b),
-	}
+	return configLayer("image config", ocispec.MediaTypeImageConfig, c)
 }
 
 // architectures are Go's names, which images have, for what target triples begin

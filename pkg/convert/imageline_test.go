@@ -3,6 +3,7 @@ package convert
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
@@ -11,20 +12,16 @@ import (
 )
 
 // planOfImage cuts members, which need no content, into an image's layers.
-func planOfImage(t *testing.T, family Family, members []carton.Member) (artifact, image []planned) {
+func planOfImage(t *testing.T, family Family, members []carton.Member) (artifact, image []*layer) {
 	t.Helper()
 	opts, err := Options{Image: true, MediaTypes: family}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := &builder{info: &carton.Info{}, opts: opts, members: append(members, carton.Member{Path: carton.InfoName, Size: 100})}
-	slices.SortFunc(b.members, func(x, y carton.Member) int {
-		if x.Path < y.Path {
-			return -1
-		}
-		return 1
-	})
-	if artifact, err = b.plan(); err != nil {
+	slices.SortFunc(b.members, func(x, y carton.Member) int { return strings.Compare(x.Path, y.Path) })
+	b.src = cartontest.New(map[string][]byte{b.members[len(b.members)-1].Path: nil}, nil) // its MANIFEST says whether there is a model
+	if artifact, err = newPlanner(b.members, b.info, b.opts, nil).layers(); err != nil {
 		t.Fatal(err)
 	}
 	if image, err = b.planImage(artifact); err != nil {
@@ -110,12 +107,12 @@ func TestTooManyLayersForAnImage(t *testing.T) {
 	}
 	src := cartontest.New(files, nil)
 	for _, form := range []Form{FormRaw, FormTar} {
-		_, err := BuildForms(t.Context(), src, Options{Layers: form, Image: true, BundleBelow: 1})
+		_, err := Build(t.Context(), src, Options{Layers: form, Image: true, BundleBelow: 1})
 		if err == nil || err.Error() != "the carton makes 132 layers, want at most 120" {
 			t.Errorf("%s: got %v", form, err)
 		}
 	}
-	if _, err := ToOCI(t.Context(), src, Options{BundleBelow: 1}); err != nil {
+	if _, err := artifactOf(t.Context(), src, Options{BundleBelow: 1}); err != nil {
 		t.Errorf("without an image: %v", err)
 	}
 }

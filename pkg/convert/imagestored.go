@@ -29,8 +29,6 @@ type ImagePlan struct {
 	Shared bool
 
 	spec   imageSpec
-	info   *carton.Info
-	when   time.Time
 	layers []layout.Layer
 	shared []*reading // of the layers that are the artifact's, nil for others
 }
@@ -41,7 +39,7 @@ type ImagePlan struct {
 // found nothing wrong. Else every member is in a new tar layer: its digest is
 // known when it was read, which [ImagePlan.Learn] is told of.
 //
-// The image of a carton is the same whether it is made here or by [BuildForms]
+// The image of a carton is the same whether it is made here or by [Build]
 // with the artifact's options. A member that no image can hold is [ErrNoImage].
 func PlanImage(ctx context.Context, src *Source, opts ImageOptions) (*ImagePlan, error) {
 	whole := src.ImageManifest()
@@ -53,11 +51,11 @@ func PlanImage(ctx context.Context, src *Source, opts ImageOptions) (*ImagePlan,
 	if err != nil {
 		return nil, err
 	}
-	p := &ImagePlan{info: b.info}
+	p := &ImagePlan{spec: imageSpec{info: b.info}}
 	if src.mapped() {
 		b.annotations = maps.Clone(whole.Annotations)
-		b.annotations[AnnotationModelHash] = src.Manifest().ModelHash()                    // who reads the image asks for it
-		p.when, _ = time.Parse(time.RFC3339, whole.Annotations[ocispec.AnnotationCreated]) // none, if it is no time
+		b.annotations[AnnotationModelHash] = src.Manifest().ModelHash()                            // who reads the image asks for it
+		p.spec.created, _ = time.Parse(time.RFC3339, whole.Annotations[ocispec.AnnotationCreated]) // none, if it is no time
 	}
 	p.spec.annotations = b.annotations
 	if opts.Subject {
@@ -94,7 +92,7 @@ func (s *Source) tarsCanBeShared() bool {
 // share takes the artifact's tar layers.
 func (p *ImagePlan) share(ctx context.Context, src *Source, b *builder) error {
 	head := b.head()
-	byPath := newPlanner(b.members, rolesOf(b.info), b.opts).byPath
+	byPath := newPlanner(b.members, b.info, b.opts, nil).byPath
 	for i := range src.manifest.Layers {
 		l := &src.layers[i]
 		if l.left {
@@ -107,41 +105,39 @@ func (p *ImagePlan) share(ctx context.Context, src *Source, b *builder) error {
 			}
 			continue
 		}
-		p.layers = append(p.layers, imageLayer(src.tarLayer(i), l.format))
+		shared, list := src.tarLayer(i), src.manifest.Layers[i].Annotations[AnnotationMembers]
+		shared.MediaType, shared.Annotations = imageTypes[l.format], nil
+		if list != "" {
+			shared.Annotations = map[string]string{AnnotationMembers: list}
+		}
+		p.layers = append(p.layers, shared)
 		p.spec.diffIDs = append(p.spec.diffIDs, "")
 		p.shared = append(p.shared, &src.read[i])
 	}
-	if head.holdsAny() {
-		parts, err := b.build(ctx, []planned{head})
-		if err != nil {
-			return err
-		}
-		p.layers = append(imageLayers(parts), p.layers...)
-		p.spec.diffIDs = append(parts.diffIDs, p.spec.diffIDs...)
-		p.shared = append([]*reading{nil}, p.shared...)
+	heads := head.before(nil)
+	if err := b.learn(ctx, heads); err != nil || len(heads) == 0 {
+		return err
 	}
+	p.layers = append([]layout.Layer{head.imageLayer(memberLists(src.Manifest(), heads)[0])}, p.layers...)
+	p.spec.diffIDs = append(diffIDsOf(heads), p.spec.diffIDs...)
+	p.shared = append([]*reading{nil}, p.shared...)
 	return nil
 }
 
 // rebuild plans new tar layers.
 func (p *ImagePlan) rebuild(src *Source, b *builder) error {
-	plan, err := b.plan()
+	layers, err := newPlanner(b.members, b.info, b.opts, nil).layers()
 	if err == nil {
-		plan, err = b.planImage(plan)
+		layers, err = b.planImage(layers)
 	}
 	if err != nil {
 		return err
 	}
-	lists := memberLists(src.Manifest(), plan)
-	for i := range plan {
-		tar, err := newBundle(src, &plan[i])
-		if err != nil {
+	for i, list := range memberLists(src.Manifest(), layers) {
+		if err := layers[i].prepare(src); err != nil {
 			return err
 		}
-		l := layout.Layer{Name: plan[i].name, Open: tar.Open}
-		l.Annotations = map[string]string{AnnotationMembers: lists[i]}
-		l.Size = tar.tar.Size()
-		p.layers = append(p.layers, imageLayer(l, formatTar))
+		p.layers = append(p.layers, layers[i].imageLayer(list))
 		p.spec.diffIDs = append(p.spec.diffIDs, "")
 	}
 	return nil
@@ -166,6 +162,6 @@ func (p *ImagePlan) Artifact() (*layout.Artifact, error) {
 			spec.diffIDs[i] = read.known()
 		}
 	}
-	spec.layers, spec.config = p.layers, imageConfig(p.info, p.when, spec.diffIDs)
+	spec.layers = p.layers
 	return spec.build()
 }

@@ -28,7 +28,7 @@ func join(lists ...[]carton.Member) (all []carton.Member) {
 
 func TestLine(t *testing.T) {
 	planner := func(members []carton.Member) func(cut) int {
-		p := newPlanner(members, nil, Options{Layers: FormRaw, MediaTypes: FamilyCNAI, Compress: CompressNone})
+		p := newPlanner(members, &carton.Info{}, Options{Layers: FormRaw, MediaTypes: FamilyCNAI, Compress: CompressNone}, nil)
 		return func(c cut) int { return len(p.cut(c)) }
 	}
 	for name, c := range map[string]struct {

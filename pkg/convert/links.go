@@ -88,7 +88,7 @@ func (f *storeFetcher) missing(link carton.Link) error {
 func blobOf(hash string, size int64) ocispec.Descriptor {
 	return ocispec.Descriptor{
 		MediaType: "application/octet-stream",
-		Digest:    digest.NewDigestFromEncoded(digest.SHA256, hash),
+		Digest:    digestOf(hash),
 		Size:      size,
 	}
 }
@@ -117,7 +117,7 @@ func ThinLinks(ctx context.Context, src *Source, url func(digest.Digest) string)
 		switch {
 		case !strings.HasPrefix(m.Path, modelFolder) || m.Target != "" || inside[m.Hash]:
 		case m.Place == carton.PlaceBlob && m.Size > 0:
-			dgst := digest.NewDigestFromEncoded(digest.SHA256, m.Hash)
+			dgst := digestOf(m.Hash)
 			links.URLs[m.Hash] = []string{url(dgst)}
 		default:
 			bundled++

@@ -146,7 +146,7 @@ func TestOriginsOfLinkedLayers(t *testing.T) {
 		"https://%zz",
 	}
 	both := layout.Origin{Registry: "r2.example", Repository: "m"}
-	a, err := ToOCI(t.Context(), carton.Resolve(kinds(cartontest.WithLinks(links)), fetched{sizes: true}), Options{LinkOrigins: []layout.Origin{
+	a, err := artifactOf(t.Context(), carton.Resolve(kinds(cartontest.WithLinks(links)), fetched{sizes: true}), Options{LinkOrigins: []layout.Origin{
 		both,
 		{Registry: "r.example:5000", Repository: "org/m"},
 		{Registry: "r3.example", Repository: "m"},
@@ -175,7 +175,7 @@ func TestNoOrigins(t *testing.T) {
 		"no links":        kinds(),
 		"links elsewhere": carton.Resolve(kinds(cartontest.WithLinks(linksOf("model/weights-1.bin"))), fetched{}),
 	} {
-		a, err := ToOCI(t.Context(), src, Options{})
+		a, err := artifactOf(t.Context(), src, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +193,7 @@ func TestOriginsOfAnArtifact(t *testing.T) {
 	for _, opts := range []Options{{}, {Layers: FormTar}} {
 		s, desc, _ := pushed(t, kinds(), opts)
 		src := opened(t, s, desc, OpenOptions{Origin: origin})
-		a, err := ToOCI(t.Context(), src, opts)
+		a, err := artifactOf(t.Context(), src, opts)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func TestLongListsAreLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := []planned{
+	plan := []*layer{
 		{format: formatTar, members: members[:10]},
 		{format: formatRaw, members: members[:1]},
 		{format: formatTarZstd, members: members[10:]},

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/opencontainers/go-digest"
-
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -136,7 +134,7 @@ func (s *Source) add(path string, p *place) error {
 		return &carton.Error{Path: path, Kind: carton.ErrInsecurePath, Msg: "is in the artifact twice"}
 	}
 	if p.layer >= 0 && s.isRaw(p) {
-		want := digest.NewDigestFromEncoded(digest.SHA256, e.Hash)
+		want := digestOf(e.Hash)
 		if got := s.manifest.Layers[p.layer].Digest; got != want {
 			return &carton.Error{
 				Path: path, Kind: carton.ErrChecksum,

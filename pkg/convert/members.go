@@ -24,6 +24,32 @@ type sizedLine struct {
 	size int64
 }
 
+// memberLists returns the run.carton.members annotation of each layer, "" for
+// none.
+func memberLists(m *carton.Manifest, layers []*layer) []string {
+	lists := make([]string, len(layers))
+	total := 0
+	for i, l := range layers {
+		if l.format == formatRaw || l.links {
+			continue
+		}
+		items := make([]sizedLine, 0, len(l.members)+1)
+		if l.manifest { // only carton.toml can follow, and it does
+			items = append(items, sizedLine{line: manifestLine, size: m.Len()})
+		}
+		for _, member := range l.members {
+			e, _ := m.Lookup(member.Path)
+			items = append(items, sizedLine{line: e.Line, size: member.Size})
+		}
+		lists[i] = encodeMembers(items)
+		total += len(lists[i])
+	}
+	if total > maxMembersBytes {
+		clear(lists)
+	}
+	return lists
+}
+
 // encodeMembers writes the value of run.carton.members: items in the order of
 // the tar, comma-separated, each LINE:SIZE, or SIZE alone where LINE is the
 // previous item's plus one. Both are decimal. LINE counts MANIFEST's lines from

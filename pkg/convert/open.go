@@ -20,7 +20,7 @@ type OpenOptions struct {
 	// Plain opens an artifact that holds a model and no carton as what it is: see
 	// [Source.Plain]. Wrap comes first.
 	Plain bool
-	// Origin is the repository that the artifact is in, so that [ToOCI] of the
+	// Origin is the repository that the artifact is in, so that [Build] of the
 	// source can name it as one that its blobs can be mounted from.
 	Origin layout.Origin
 }

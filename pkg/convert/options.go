@@ -80,7 +80,7 @@ type Options struct {
 	// bytes. 0 lets the mapping choose the line; a negative value bundles empty
 	// members only.
 	BundleBelow int64
-	// Image makes [BuildForms] make the image form too, and an artifact with
+	// Image makes [Build] make the image form too, and an artifact with
 	// FormTar keep to what an image may have, so that the two share every tar
 	// layer: at most 120 layers.
 	Image bool

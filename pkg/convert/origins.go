@@ -29,7 +29,7 @@ func originsOf(src carton.Source, allowed []layout.Origin) func(digest.Digest) [
 	}
 	if links := src.Links(); links != nil {
 		for hash, urls := range links.URLs {
-			dgst := digest.NewDigestFromEncoded(digest.SHA256, hash)
+			dgst := digestOf(hash)
 			blobs[dgst] = slices.Clip(blobs[dgst]) // known, if as one that nobody may mount
 			for _, u := range urls {
 				if o, ok := LinkOrigin(u, dgst); ok && slices.Contains(allowed, o) && !slices.Contains(blobs[dgst], o) {

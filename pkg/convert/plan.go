@@ -13,20 +13,6 @@ import (
 // bundleFolder is where the names of tar layers lie. Reading ignores them.
 const bundleFolder = ".bundles/"
 
-// planned is a layer before its bytes are known.
-type planned struct {
-	name     string // the member's path, or the bundle's name
-	category category
-	format   format
-	// members are what the layer holds, in bytewise order of paths: the one member
-	// of a raw layer, the files or the symlinks of a tar.
-	members  []*carton.Member
-	manifest bool   // it holds MANIFEST, which is no member
-	alias    bool   // it holds the symlink models, which is no member
-	links    bool   // the members are symlinks
-	extra    *extra // it holds no member, but this
-}
-
 // planner cuts a carton into layers. What it makes depends on paths, sizes,
 // symlinks, roles and options, and on nothing else.
 type planner struct {
@@ -35,11 +21,11 @@ type planner struct {
 	members []carton.Member
 	roles   roles
 	byPath  map[string]*carton.Member
-	extras  []extra
+	extras  []*layer // they follow at the end
 }
 
-func newPlanner(members []carton.Member, r roles, opts Options) *planner {
-	p := &planner{opts: opts, types: families[opts.MediaTypes], members: members, roles: r}
+func newPlanner(members []carton.Member, info *carton.Info, opts Options, extras []*layer) *planner {
+	p := &planner{opts: opts, types: families[opts.MediaTypes], members: members, roles: rolesOf(info), extras: extras}
 	p.byPath = make(map[string]*carton.Member, len(members))
 	for i := range members {
 		p.byPath[members[i].Path] = &members[i]
@@ -49,7 +35,7 @@ func newPlanner(members []carton.Member, r roles, opts Options) *planner {
 
 // layers returns the artifact's layers in their order: MANIFEST, carton.toml,
 // tar layers by category and number, raw layers by path, extras.
-func (p *planner) layers() ([]planned, error) {
+func (p *planner) layers() ([]*layer, error) {
 	for i := range p.members {
 		if m := &p.members[i]; m.Target != "" && p.final(m) == nil {
 			return nil, &carton.Error{Path: m.Path, Kind: carton.ErrFormat, Msg: "is a symlink whose target is not in the carton"}
@@ -57,11 +43,7 @@ func (p *planner) layers() ([]planned, error) {
 	}
 	most := p.opts.maxLayers()
 	c, ok := chooseCut(p.members, p.roles, p.opts.BundleBelow, most, func(c cut) int { return len(p.cut(c)) + len(p.extras) })
-	layers := p.cut(c)
-	for i := range p.extras {
-		e := &p.extras[i]
-		layers = append(layers, planned{name: e.name, category: categoryDoc, format: formatRaw, extra: e})
-	}
+	layers := append(p.cut(c), p.extras...)
 	if !ok {
 		return nil, hint.With(fmt.Errorf("the carton makes %d layers, want at most %d", len(layers), most),
 			"bundle larger members (--bundle-below), or leave the choice to the mapping")
@@ -70,14 +52,14 @@ func (p *planner) layers() ([]planned, error) {
 }
 
 // cut makes the layers of one cut.
-func (p *planner) cut(c cut) []planned {
-	var head, raw []planned
+func (p *planner) cut(c cut) []*layer {
+	var head, raw []*layer
 	tars := map[category]*tars{}
 	for _, cat := range categories {
 		tars[cat] = newTars(cat, c.bundle)
 	}
 	if form := p.form(carton.ManifestName, 0); form == formatRaw {
-		head = append(head, planned{name: carton.ManifestName, category: categoryConfig, format: form, manifest: true})
+		head = append(head, &layer{name: carton.ManifestName, category: categoryConfig, format: form, manifest: true})
 	} else {
 		head = append(head, tars[categoryConfig].single(form, nil))
 	}
@@ -85,7 +67,7 @@ func (p *planner) cut(c cut) []planned {
 		m := &p.members[i]
 		target := p.final(m)
 		cat := p.roles.of(m.Path, target.Size)
-		layer := planned{name: m.Path, category: cat, format: formatRaw, members: []*carton.Member{m}}
+		layer := &layer{name: m.Path, category: cat, format: formatRaw, members: []*carton.Member{m}}
 		switch form := p.form(m.Path, target.Size); {
 		case !c.alone(target):
 			tars[cat].bundle(m)
@@ -161,7 +143,7 @@ func (t *tars) bundle(m *carton.Member) {
 }
 
 // single makes a tar of one member, or of MANIFEST where m is nil.
-func (t *tars) single(f format, m *carton.Member) planned {
+func (t *tars) single(f format, m *carton.Member) *layer {
 	if m == nil {
 		l := t.next(f, nil)
 		l.manifest = true
@@ -172,8 +154,8 @@ func (t *tars) single(f format, m *carton.Member) planned {
 
 // layers returns the bundles of files, then the tars of one member, then the
 // bundle of symlinks.
-func (t *tars) layers(bundles format) []planned {
-	var layers []planned
+func (t *tars) layers(bundles format) []*layer {
+	var layers []*layer
 	for files := t.files; len(files) > 0; {
 		n, size := 1, files[0].Size
 		for n < len(files) && files[n].Size <= t.limit-size {
@@ -194,8 +176,8 @@ func (t *tars) layers(bundles format) []planned {
 	return layers
 }
 
-func (t *tars) next(f format, members []*carton.Member) planned {
+func (t *tars) next(f format, members []*carton.Member) *layer {
 	t.count++
 	name := bundleFolder + string(t.category) + "-" + strconv.Itoa(t.count) + ".tar"
-	return planned{name: name, category: t.category, format: f, members: slices.Clip(members)}
+	return &layer{name: name, category: t.category, format: f, members: slices.Clip(members)}
 }

@@ -110,7 +110,7 @@ func FuzzRoundTrip(f *testing.F) {
 				t.Fatalf("%s %d+%d: got %d bytes, %v, want %d", m.Path, off, n, len(b), err, len(part))
 			}
 		}
-		again, err := ToOCI(t.Context(), got, opts)
+		again, err := artifactOf(t.Context(), got, opts)
 		if err != nil || again.Digest != a.Digest {
 			t.Fatalf("the artifact of the artifact is another: %v", err)
 		}

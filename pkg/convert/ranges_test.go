@@ -30,7 +30,7 @@ func (wrongCRC) CRC(path string) (uint32, bool) { return 0xbad, path == "model/w
 // it would hold it against.
 func TestAWrongCRCIsNotPushed(t *testing.T) {
 	src := wrongCRC{cartontest.New(map[string][]byte{"model/w.bin": make([]byte, 5<<20)}, nil)}
-	a, err := ToOCI(t.Context(), src, Options{})
+	a, err := artifactOf(t.Context(), src, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

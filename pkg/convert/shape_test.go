@@ -63,7 +63,7 @@ func pythonCarton(n int) *cartontest.Source {
 func TestManySmallFilesMakeFewLayers(t *testing.T) {
 	src := pythonCarton(10_000)
 	for _, opts := range []Options{{}, {Compress: CompressZstd}, {MediaTypes: FamilyDraft}} {
-		a, err := ToOCI(t.Context(), src, opts)
+		a, err := artifactOf(t.Context(), src, opts)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -131,10 +131,19 @@ func (s *shelf) put(t testing.TB, a *layout.Artifact) ocispec.Descriptor {
 	return a.Descriptor
 }
 
+// artifactOf makes the artifact of a carton.
+func artifactOf(ctx context.Context, src carton.Source, opts Options) (*layout.Artifact, error) {
+	forms, err := Build(ctx, src, opts)
+	if err != nil {
+		return nil, err
+	}
+	return forms.Artifact, nil
+}
+
 // pushed makes an artifact of a carton and stores it.
 func pushed(t testing.TB, src carton.Source, opts Options) (*shelf, ocispec.Descriptor, *layout.Artifact) {
 	t.Helper()
-	a, err := ToOCI(t.Context(), src, opts)
+	a, err := artifactOf(t.Context(), src, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

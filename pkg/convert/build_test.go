@@ -28,7 +28,7 @@ func TestOptionsThatAreNone(t *testing.T) {
 		for i := range 600 {
 			files[fmt.Sprintf("misc/%d", i)] = []byte{1}
 		}
-		if _, err := ToOCI(t.Context(), cartontest.New(files, nil), opts); err == nil || !strings.Contains(err.Error(), text) {
+		if _, err := artifactOf(t.Context(), cartontest.New(files, nil), opts); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("got %v, want %s", err, text)
 		}
 	}
@@ -39,10 +39,10 @@ func TestCartonTomlWithErrors(t *testing.T) {
 	src := func() carton.Source {
 		return cartontest.New(map[string][]byte{"carton.toml": []byte(broken), "model/a": []byte("a")}, nil)
 	}
-	if _, err := ToOCI(t.Context(), src(), Options{}); !errors.Is(err, carton.ErrFormat) {
+	if _, err := artifactOf(t.Context(), src(), Options{}); !errors.Is(err, carton.ErrFormat) {
 		t.Errorf("got %v, want ErrFormat", err)
 	}
-	a, err := ToOCI(t.Context(), src(), Options{AllowInvalidInfo: true})
+	a, err := artifactOf(t.Context(), src(), Options{AllowInvalidInfo: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestCartonTomlWithErrors(t *testing.T) {
 		t.Errorf("got the url %q from a number", got)
 	}
 	empty := cartontest.New(map[string][]byte{"carton.toml": nil, "model/a": []byte("a")}, nil)
-	if _, err := ToOCI(t.Context(), empty, Options{AllowInvalidInfo: true}); err != nil {
+	if _, err := artifactOf(t.Context(), empty, Options{AllowInvalidInfo: true}); err != nil {
 		t.Errorf("an empty carton.toml: %v", err)
 	}
 }
@@ -63,18 +63,18 @@ func TestCartonTomlIsNeverForgivenItsHash(t *testing.T) {
 	src := cartontest.New(nil, nil, cartontest.WithOpen(func(string, int, io.Reader) (io.Reader, error) {
 		return strings.NewReader("other bytes"), nil
 	}))
-	if _, err := ToOCI(t.Context(), src, Options{AllowInvalidInfo: true}); !errors.Is(err, carton.ErrChecksum) {
+	if _, err := artifactOf(t.Context(), src, Options{AllowInvalidInfo: true}); !errors.Is(err, carton.ErrChecksum) {
 		t.Errorf("got %v, want ErrChecksum", err)
 	}
 }
 
 func TestMembersCanGrowKnown(t *testing.T) {
-	want, err := ToOCI(t.Context(), kinds(), Options{})
+	want, err := artifactOf(t.Context(), kinds(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	src := kinds(cartontest.WithUnknownSize("model/weights-1.bin", "model/same.bin", "model/snapshots/1/w.bin"))
-	got, err := ToOCI(t.Context(), src, Options{})
+	got, err := artifactOf(t.Context(), src, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestMembersCanGrowKnown(t *testing.T) {
 
 func TestWhatIsNotBundledIsNotRead(t *testing.T) {
 	src := kinds()
-	if _, err := ToOCI(t.Context(), src, Options{}); err != nil {
+	if _, err := artifactOf(t.Context(), src, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"carton.toml", "model/.hidden", "model/__init__.py"}
@@ -110,7 +110,7 @@ func TestBundledMembersAreVerified(t *testing.T) {
 		return r, nil
 	}))
 	for _, c := range []Compression{CompressNone, CompressZstd, CompressGzip} {
-		_, err := ToOCI(t.Context(), src, Options{BundleBelow: 100, Compress: c})
+		_, err := artifactOf(t.Context(), src, Options{BundleBelow: 100, Compress: c})
 		if !errors.Is(err, carton.ErrChecksum) || !strings.Contains(err.Error(), "misc/image.png") {
 			t.Errorf("%s: got %v, want ErrChecksum of misc/image.png", c, err)
 		}
@@ -119,7 +119,7 @@ func TestBundledMembersAreVerified(t *testing.T) {
 
 func TestASourceThatFails(t *testing.T) {
 	broken := errors.New("broken")
-	if _, err := ToOCI(t.Context(), cartontest.New(nil, nil, cartontest.WithMembersError(broken)), Options{}); !errors.Is(err, broken) {
+	if _, err := artifactOf(t.Context(), cartontest.New(nil, nil, cartontest.WithMembersError(broken)), Options{}); !errors.Is(err, broken) {
 		t.Errorf("got %v, want the source's error", err)
 	}
 	src := kinds(cartontest.WithOpen(func(path string, _ int, r io.Reader) (io.Reader, error) {
@@ -130,14 +130,14 @@ func TestASourceThatFails(t *testing.T) {
 	}))
 	for _, c := range []Compression{CompressNone, CompressZstd, CompressGzip} {
 		// A member that is cut short is no end of the bundle.
-		_, err := ToOCI(t.Context(), src, Options{BundleBelow: 100, Compress: c})
+		_, err := artifactOf(t.Context(), src, Options{BundleBelow: 100, Compress: c})
 		if !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: got %v, want ErrUnexpectedEOF", c, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := ToOCI(ctx, kinds(), Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := artifactOf(ctx, kinds(), Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want canceled", err)
 	}
 	if n := src.Unclosed(); n != 0 {

@@ -23,7 +23,7 @@ func TestBundlesAreToldApart(t *testing.T) {
 		"a symlink deeper": cartontest.New(map[string][]byte{"model/a.py": []byte("a")}, map[string]string{"model/b/b.py": "../a.py"}),
 	} {
 		for _, c := range []Compression{CompressNone, CompressZstd, CompressGzip} {
-			a, err := ToOCI(t.Context(), src, Options{BundleBelow: 100, Compress: c})
+			a, err := artifactOf(t.Context(), src, Options{BundleBelow: 100, Compress: c})
 			if err != nil {
 				t.Fatal(err)
 			}
