@@ -46,6 +46,9 @@
 // on with; the sha256 of all of a member decides, whoever brought its bytes. So it does
 // of what [Copies] has on this machine, an older version say, which is copied instead.
 //
+// LINKS is a text here, and a linked member opens with [ErrLink]: package links
+// follows links.
+//
 // The specification is docs/specification/format.md of
 // https://github.com/VivekPanyam/carton; where it and its reference reader
 // disagree, this package writes what both accept and reads what either writes.

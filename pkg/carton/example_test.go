@@ -97,3 +97,15 @@ func ExampleHashFS() {
 	fmt.Println(m.ModelHash() == exampleCarton().Manifest().ModelHash())
 	// Output: true
 }
+
+func ExampleLinks_Marshal() {
+	l := carton.Links{URLs: map[string][]string{
+		"e550f6224a5133f597d823ab4590f369e0b20e3c6446488225fc6f7a372b9fe2": {"https://example.com/model.pt"},
+	}}
+	fmt.Printf("%s", l.Marshal())
+	// Output:
+	// version = 1
+	//
+	// [urls]
+	// e550f6224a5133f597d823ab4590f369e0b20e3c6446488225fc6f7a372b9fe2 = ["https://example.com/model.pt"]
+}

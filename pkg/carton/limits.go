@@ -48,12 +48,4 @@ const (
 	// for: what the zstd command accepts by default. A frame of 100 kB can ask
 	// for half a gigabyte.
 	MaxZstdWindow = 128 << 20
-	// MaxLinkZstdWindow is the same for a zstd content-encoding over HTTP
-	// (RFC 9659).
-	MaxLinkZstdWindow = 8 << 20
-	// MaxLinkExpansion is how many times longer than what a host sent for it decoded
-	// content may be, once it has 64 MiB.
-	MaxLinkExpansion = 100
-	// MaxLinkRedirects is the most redirects that are followed for one link.
-	MaxLinkRedirects = 5
 )

@@ -120,24 +120,3 @@ func (p Place) String() string {
 	}
 	return "unknown"
 }
-
-// Link is one place where the content with Hash can be fetched.
-type Link struct {
-	Hash string // lower-case hex sha256 of the decoded content
-	URL  string
-}
-
-// Fetcher follows links. [NewLinkFetcher] gives the one that obeys LINKS' rules
-// over HTTP.
-//
-// An error that has a method Temporary() bool returning true means that
-// another attempt may do better; the fetcher itself has retried already what
-// is worth retrying at the same URL.
-type Fetcher interface {
-	// Size returns the size in bytes of the decoded content, -1 where the host
-	// does not say without sending it.
-	Size(ctx context.Context, link Link) (int64, error)
-	// Open opens n bytes of the decoded content from offset off; n < 0 means to
-	// the end. It verifies nothing: [Resolve] does.
-	Open(ctx context.Context, link Link, off, n int64) (io.ReadCloser, error)
-}

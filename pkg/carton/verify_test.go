@@ -11,11 +11,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/progress"
-	"github.com/google/go-cmp/cmp"
 )
 
 const emptyIndex = "tensor = []\n"
@@ -115,27 +116,6 @@ func TestVerifyReadsWhatItIsTold(t *testing.T) {
 	if len(report.Unread) != 0 {
 		t.Errorf("Links: got %v unread, want none", report.Unread)
 	}
-
-	resolved := carton.Resolve(newSource(), staticFetcher("linked"))
-	report, err = carton.Verify(t.Context(), resolved, carton.VerifyOptions{Links: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !report.OK() || len(report.Unread) != 0 {
-		t.Errorf("resolved: got %+v, want all read", report)
-	}
-}
-
-// staticFetcher serves one content at every URL.
-type staticFetcher string
-
-func (f staticFetcher) Size(context.Context, carton.Link) (int64, error) { return int64(len(f)), nil }
-
-func (f staticFetcher) Open(_ context.Context, _ carton.Link, off, n int64) (io.ReadCloser, error) {
-	if n < 0 {
-		n = int64(len(f)) - off
-	}
-	return io.NopCloser(strings.NewReader(string(f)[off : off+n])), nil
 }
 
 // A linked carton.toml is a warning: nothing says that it is wrong.

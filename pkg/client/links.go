@@ -4,13 +4,14 @@ import (
 	"context"
 	"io"
 
-	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/opencontainers/go-digest"
+
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/links"
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/registry"
-	"github.com/opencontainers/go-digest"
 )
 
 // links returns what follows links: into the place in hand where that has the
@@ -18,7 +19,7 @@ import (
 // user's credentials; and anywhere else as pkg/carton's rules for LINKS say, without
 // any. Who wrote LINKS must not make a user read or mount what only that user may.
 // hand may be nil.
-func (c *client) links(hand *site) (carton.Fetcher, error) {
+func (c *client) links(hand *site) (links.Fetcher, error) {
 	reg, err := c.registry()
 	if err != nil {
 		return nil, err
@@ -27,13 +28,13 @@ func (c *client) links(hand *site) (carton.Fetcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	anywhere := carton.NewLinkFetcher(carton.LinkOptions{
+	anywhere := links.NewFetcher(links.Options{
 		Attempts: c.opts.Registry.Policy.Attempts, Stall: c.opts.Registry.Policy.Stall,
 		Retrying:   c.opts.Registry.Policy.Retrying,
 		AllowHosts: c.opts.AllowLinkHosts, RootCAs: reg.RootCAs(),
 		Wrap: c.opts.Registry.Wrap, UserAgent: c.opts.Registry.UserAgent,
 	})
-	next := &linkRepos{next: &countedLinks{anywhere, c}, repos: map[layout.Origin]carton.Fetcher{}}
+	next := &linkRepos{next: &countedLinks{anywhere, c}, repos: map[layout.Origin]links.Fetcher{}}
 	for _, o := range allowed {
 		repo, err := reg.Repository(o.Registry, o.Repository)
 		if err != nil {
@@ -63,26 +64,26 @@ func (o Options) linkRepos() ([]layout.Origin, error) {
 // linkRepos follows links to blobs of repositories that are allowed, and says of
 // others that are refused how to allow them.
 type linkRepos struct {
-	next  carton.Fetcher
-	repos map[layout.Origin]carton.Fetcher
+	next  links.Fetcher
+	repos map[layout.Origin]links.Fetcher
 }
 
-// Size implements carton.Fetcher.
-func (l *linkRepos) Size(ctx context.Context, link carton.Link) (int64, error) {
+// Size implements links.Fetcher.
+func (l *linkRepos) Size(ctx context.Context, link links.Link) (int64, error) {
 	f, o := l.of(link)
 	size, err := f.Size(ctx, link)
 	return size, l.advise(err, f, o)
 }
 
-// Open implements carton.Fetcher.
-func (l *linkRepos) Open(ctx context.Context, link carton.Link, off, n int64) (io.ReadCloser, error) {
+// Open implements links.Fetcher.
+func (l *linkRepos) Open(ctx context.Context, link links.Link, off, n int64) (io.ReadCloser, error) {
 	f, o := l.of(link)
 	r, err := f.Open(ctx, link, off, n)
 	return r, l.advise(err, f, o)
 }
 
 // of returns what follows a link, and the repository that it names, if any.
-func (l *linkRepos) of(link carton.Link) (carton.Fetcher, layout.Origin) {
+func (l *linkRepos) of(link links.Link) (links.Fetcher, layout.Origin) {
 	o, _ := convert.LinkOrigin(link.URL, digest.NewDigestFromEncoded(digest.SHA256, link.Hash))
 	if f, ok := l.repos[o]; ok {
 		return f, o
@@ -90,7 +91,7 @@ func (l *linkRepos) of(link carton.Link) (carton.Fetcher, layout.Origin) {
 	return l.next, o
 }
 
-func (l *linkRepos) advise(err error, asked carton.Fetcher, o layout.Origin) error {
+func (l *linkRepos) advise(err error, asked links.Fetcher, o layout.Origin) error {
 	if err == nil || asked != l.next || registry.CheckName(o.Registry, o.Repository) != nil {
 		return err
 	}
@@ -99,11 +100,11 @@ func (l *linkRepos) advise(err error, asked carton.Fetcher, o layout.Origin) err
 
 // countedLinks counts what arrives over links.
 type countedLinks struct {
-	carton.Fetcher
+	links.Fetcher
 	client *client
 }
 
-func (f *countedLinks) Open(ctx context.Context, link carton.Link, off, n int64) (io.ReadCloser, error) {
+func (f *countedLinks) Open(ctx context.Context, link links.Link, off, n int64) (io.ReadCloser, error) {
 	r, err := f.Fetcher.Open(ctx, link, off, n)
 	if err != nil {
 		return nil, err

@@ -8,14 +8,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/opencontainers/go-digest"
+	"oras.land/oras-go/v2/registry/remote/auth"
+
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/links"
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/registry"
-	"github.com/opencontainers/go-digest"
-	"oras.land/oras-go/v2/registry/remote/auth"
 )
 
 func TestWhichLinksNameABlobOfAnAllowedRepository(t *testing.T) {
@@ -43,7 +45,7 @@ func TestWhichLinksNameABlobOfAnAllowedRepository(t *testing.T) {
 		"https://h.io/files/" + hash:                                    false,
 		"not a URL\x7f":                                                 false,
 	} {
-		got, _ := s.of(carton.Link{Hash: hash, URL: url})
+		got, _ := s.of(links.Link{Hash: hash, URL: url})
 		if (got != s.next) != want {
 			t.Errorf("%s: with credentials: %v, want %v", url, got != s.next, want)
 		}

@@ -6,14 +6,17 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/carton-oci/carton-oci/internal/errtext"
+
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/links"
 	"github.com/carton-oci/carton-oci/pkg/location"
-	"github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // OpenSource opens the carton that ref names, wherever it is, as
@@ -147,7 +150,7 @@ func (c *client) open(ctx context.Context, loc location.Location, opts openOptio
 		o.Close()
 		return nil, err
 	}
-	o.Source = carton.Resolve(o.Source, follow)
+	o.Source = links.Resolve(o.Source, follow)
 	return o, nil
 }
 

@@ -7,9 +7,11 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"oras.land/oras-go/v2/content/memory"
+
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
-	"oras.land/oras-go/v2/content/memory"
+	"github.com/carton-oci/carton-oci/pkg/links"
 )
 
 // From every artifact of a carton comes the same file, bit for bit, and each
@@ -66,7 +68,7 @@ func TestAThinCartonIsPushedWithoutItsContent(t *testing.T) {
 	thin := zipOf(t, 0, false, linksOf("model/weights-1.bin", "model/weights-2.bin"))
 	defer thin.Close()
 	// The only fetcher is the store: what it lacks can't be had.
-	again, err := artifactOf(t.Context(), carton.Resolve(thin, StoreFetcher(store, nil)), Options{})
+	again, err := artifactOf(t.Context(), links.Resolve(thin, StoreFetcher(store, nil)), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

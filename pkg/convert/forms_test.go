@@ -17,6 +17,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/links"
 )
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -99,7 +100,7 @@ func folderOf(t *testing.T) carton.Source {
 // fetched is a host that serves the carton's members by their hash.
 type fetched struct{ sizes bool }
 
-func (f fetched) content(link carton.Link) (cartontest.Bytes, error) {
+func (f fetched) content(link links.Link) (cartontest.Bytes, error) {
 	files, _ := kindsOfMembers()
 	for _, data := range files {
 		if b := cartontest.Bytes(data); b.Hash() == link.Hash {
@@ -109,7 +110,7 @@ func (f fetched) content(link carton.Link) (cartontest.Bytes, error) {
 	return nil, fmt.Errorf("%s: not here", link.URL)
 }
 
-func (f fetched) Size(_ context.Context, link carton.Link) (int64, error) {
+func (f fetched) Size(_ context.Context, link links.Link) (int64, error) {
 	b, err := f.content(link)
 	if !f.sizes {
 		return -1, err
@@ -117,7 +118,7 @@ func (f fetched) Size(_ context.Context, link carton.Link) (int64, error) {
 	return b.Size(), err
 }
 
-func (f fetched) Open(_ context.Context, link carton.Link, off, n int64) (io.ReadCloser, error) {
+func (f fetched) Open(_ context.Context, link links.Link, off, n int64) (io.ReadCloser, error) {
 	b, err := f.content(link)
 	if err != nil {
 		return nil, err
@@ -151,10 +152,10 @@ func TestOneDigestWhateverTheForm(t *testing.T) {
 		"relinked zip":  func(t *testing.T) carton.Source { return zipOf(t, zip.Store, false, relinked) },
 		"folder":        folderOf,
 		"thin zip": func(t *testing.T) carton.Source {
-			return carton.Resolve(zipOf(t, zip.Deflate, false, thin), fetched{sizes: true})
+			return links.Resolve(zipOf(t, zip.Deflate, false, thin), fetched{sizes: true})
 		},
 		"thin zip, sizes not told": func(t *testing.T) carton.Source {
-			return carton.Resolve(zipOf(t, zip.Deflate, false, thin), fetched{})
+			return links.Resolve(zipOf(t, zip.Deflate, false, thin), fetched{})
 		},
 		"artifact": func(t *testing.T) carton.Source {
 			s, desc, _ := pushed(t, kinds(), Options{Layers: FormTar, Compress: CompressGzip, BundleBelow: 3500})

@@ -13,25 +13,26 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/links"
 )
 
 // StoreFetcher returns a fetcher that takes linked content from the store where
 // that has a blob with the link's hash, whatever its URL says, and asks next for
 // all other. next may be nil.
-func StoreFetcher(store layout.Store, next carton.Fetcher) carton.Fetcher {
+func StoreFetcher(store layout.Store, next links.Fetcher) links.Fetcher {
 	return &storeFetcher{store: store, next: next, sizes: map[string]int64{}}
 }
 
 type storeFetcher struct {
 	store layout.Store
-	next  carton.Fetcher
+	next  links.Fetcher
 
 	mu    sync.Mutex
 	sizes map[string]int64 // by hash; -1: the store has no such blob
 }
 
 // Size returns the blob's size.
-func (f *storeFetcher) Size(ctx context.Context, link carton.Link) (int64, error) {
+func (f *storeFetcher) Size(ctx context.Context, link links.Link) (int64, error) {
 	size, err := f.stat(ctx, link.Hash)
 	switch {
 	case err != nil:
@@ -45,7 +46,7 @@ func (f *storeFetcher) Size(ctx context.Context, link carton.Link) (int64, error
 }
 
 // Open opens a range of the blob.
-func (f *storeFetcher) Open(ctx context.Context, link carton.Link, off, n int64) (io.ReadCloser, error) {
+func (f *storeFetcher) Open(ctx context.Context, link links.Link, off, n int64) (io.ReadCloser, error) {
 	size, err := f.stat(ctx, link.Hash)
 	switch {
 	case err != nil:
@@ -81,7 +82,7 @@ func (f *storeFetcher) stat(ctx context.Context, hash string) (int64, error) {
 	return size, nil
 }
 
-func (f *storeFetcher) missing(link carton.Link) error {
+func (f *storeFetcher) missing(link links.Link) error {
 	return &carton.Error{Kind: carton.ErrLink, Msg: "the store has no blob sha256:" + link.Hash}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/links"
 )
 
 // shop is a store that counts how often it is asked for a blob's size.
@@ -47,7 +48,7 @@ func TestLinkedContentComesFromTheStoreFirst(t *testing.T) {
 	away := cartontest.Bytes(kindsContent("model/weights-1.bin"))
 	f := StoreFetcher(s, fetched{sizes: true})
 	for hash, want := range map[string]string{here.Digest.Encoded(): "here", away.Hash(): string(away)} {
-		link := carton.Link{Hash: hash, URL: "https://example.com/x"}
+		link := links.Link{Hash: hash, URL: "https://example.com/x"}
 		for range 2 {
 			size, err := f.Size(t.Context(), link)
 			if err != nil || size != int64(len(want)) {
@@ -67,7 +68,7 @@ func TestLinkedContentComesFromTheStoreFirst(t *testing.T) {
 	if s.stats != 2 {
 		t.Errorf("asked the store %d times about 2 hashes", s.stats)
 	}
-	r, err := f.Open(t.Context(), carton.Link{Hash: here.Digest.Encoded()}, 2, 9)
+	r, err := f.Open(t.Context(), links.Link{Hash: here.Digest.Encoded()}, 2, 9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestLinkedContentComesFromTheStoreFirst(t *testing.T) {
 }
 
 func TestAStoreWithoutTheContent(t *testing.T) {
-	link := carton.Link{Hash: strings.Repeat("0", 64), URL: "https://example.com/x"}
+	link := links.Link{Hash: strings.Repeat("0", 64), URL: "https://example.com/x"}
 	f := StoreFetcher(&shop{shelf: newShelf()}, nil)
 	if _, err := f.Size(t.Context(), link); !errors.Is(err, carton.ErrLink) {
 		t.Errorf("size: got %v, want ErrLink", err)
@@ -128,10 +129,10 @@ func TestNothingToLink(t *testing.T) {
 }
 
 func TestOriginsOfLinkedLayers(t *testing.T) {
-	links := linksOf("model/weights-1.bin", "model/weights-2.bin")
+	thinLinks := linksOf("model/weights-1.bin", "model/weights-2.bin")
 	one, two := cartontest.Bytes(kindsContent("model/weights-1.bin")).Hash(), cartontest.Bytes(kindsContent("model/weights-2.bin")).Hash()
-	links.URLs[two] = []string{"http://r2.example/v2/m/blobs/sha256:" + two}
-	links.URLs[one] = []string{
+	thinLinks.URLs[two] = []string{"http://r2.example/v2/m/blobs/sha256:" + two}
+	thinLinks.URLs[one] = []string{
 		"https://hub.example/model.bin",
 		"https://r.example:5000/v2/org/m/blobs/sha256:" + one,
 		"http://r2.example/v2/m/blobs/sha256:" + one,
@@ -146,7 +147,7 @@ func TestOriginsOfLinkedLayers(t *testing.T) {
 		"https://%zz",
 	}
 	both := layout.Origin{Registry: "r2.example", Repository: "m"}
-	a, err := artifactOf(t.Context(), carton.Resolve(kinds(cartontest.WithLinks(links)), fetched{sizes: true}), Options{LinkOrigins: []layout.Origin{
+	a, err := artifactOf(t.Context(), links.Resolve(kinds(cartontest.WithLinks(thinLinks)), fetched{sizes: true}), Options{LinkOrigins: []layout.Origin{
 		both,
 		{Registry: "r.example:5000", Repository: "org/m"},
 		{Registry: "r3.example", Repository: "m"},
@@ -173,7 +174,7 @@ func TestOriginsOfLinkedLayers(t *testing.T) {
 func TestNoOrigins(t *testing.T) {
 	for name, src := range map[string]carton.Source{
 		"no links":        kinds(),
-		"links elsewhere": carton.Resolve(kinds(cartontest.WithLinks(linksOf("model/weights-1.bin"))), fetched{}),
+		"links elsewhere": links.Resolve(kinds(cartontest.WithLinks(linksOf("model/weights-1.bin"))), fetched{}),
 	} {
 		a, err := artifactOf(t.Context(), src, Options{})
 		if err != nil {

@@ -1,4 +1,4 @@
-package carton
+package links
 
 import (
 	"context"
@@ -11,15 +11,17 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/iox"
+	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
-// Retry is a wait for another attempt, which LinkOptions.Retrying is told of.
+// Retry is a wait for another attempt, which Options.Retrying is told of.
 type Retry = httprange.Retry
 
-// LinkOptions say how links are followed. The zero value is the rules of LINKS
-// as [NewLinkFetcher] states them.
-type LinkOptions struct {
+// Options say how links are followed. The zero value is the rules of LINKS
+// as [NewFetcher] states them.
+type Options struct {
 	// AllowHosts names hosts, as HOST or HOST:PORT, that links may reach by plain
 	// http and at any address, private ones included. They are compared with what
 	// the URL says.
@@ -41,33 +43,33 @@ type LinkOptions struct {
 	Stall    time.Duration
 }
 
-// LinkFetcher follows links over HTTP.
-type LinkFetcher struct {
+// HTTPFetcher follows links over HTTP.
+type HTTPFetcher struct {
 	client *httprange.Client
 	getter httprange.Getter
-	opts   LinkOptions
-	hosts  linkHosts
+	opts   Options
+	hosts  knownHosts
 	err    error // what is wrong with the options
 }
 
-// NewLinkFetcher makes the [Fetcher] for links that strangers wrote:
+// NewFetcher makes the [Fetcher] for links that strangers wrote:
 //
 //   - https to public addresses, checked on the address that is connected to;
 //     anything else only to hosts that are allowed by name;
-//   - at most [MaxLinkRedirects] redirects, each under the same rule;
+//   - at most 5 redirects, each under the same rule;
 //   - no credentials, cookies or Referer; a URL that holds credentials is not
 //     followed; a proxy is used only if its host is allowed;
 //   - what a host sends in the content-encodings gzip, deflate, br and zstd (with
-//     a window of at most [MaxLinkZstdWindow]) is decoded; any other encoding, and
+//     a window of at most [MaxZstdWindow]) is decoded; any other encoding, and
 //     more than one, is an error;
-//   - decoded content is at most [MaxLinkExpansion] times what was sent for it, once
+//   - decoded content is at most [MaxExpansion] times what was sent for it, once
 //     it has 64 MiB;
 //   - broken connections, 408, 429 and 5xx are retried, Retry-After is honoured;
 //     a host that does not answer at all is not asked again.
 //
-// Errors wrap ErrLink; malformed AllowHosts make every call fail.
-func NewLinkFetcher(o LinkOptions) *LinkFetcher {
-	f := &LinkFetcher{opts: o}
+// Errors wrap [carton.ErrLink]; malformed AllowHosts make every call fail.
+func NewFetcher(o Options) *HTTPFetcher {
+	f := &HTTPFetcher{opts: o}
 	if f.opts.UserAgent == "" {
 		f.opts.UserAgent = "carton-oci"
 	}
@@ -85,7 +87,7 @@ func NewLinkFetcher(o LinkOptions) *LinkFetcher {
 }
 
 // Size implements [Fetcher]. It asks by HEAD, then by a range of one byte.
-func (f *LinkFetcher) Size(ctx context.Context, link Link) (int64, error) {
+func (f *HTTPFetcher) Size(ctx context.Context, link Link) (int64, error) {
 	u, request, err := f.request(link)
 	if err != nil {
 		return -1, err
@@ -102,7 +104,7 @@ func (f *LinkFetcher) Size(ctx context.Context, link Link) (int64, error) {
 }
 
 // Open implements [Fetcher].
-func (f *LinkFetcher) Open(ctx context.Context, link Link, off, n int64) (io.ReadCloser, error) {
+func (f *HTTPFetcher) Open(ctx context.Context, link Link, off, n int64) (io.ReadCloser, error) {
 	u, request, err := f.request(link)
 	if err != nil {
 		return nil, err
@@ -140,13 +142,13 @@ func (f *LinkFetcher) Open(ctx context.Context, link Link, off, n int64) (io.Rea
 		return cut(f.limited(content, -1), off, n)
 	}
 	if size := body.Size(); size >= 0 && off >= size {
-		return ranged(content, content, 0, off > size || n > 0), nil
+		return exactly(content, 0, off > size || n > 0), nil
 	}
 	return cut(f.limited(content, body.Size()), off, n)
 }
 
 // open asks for a range of what the host stores, and says how that is encoded.
-func (f *LinkFetcher) open(ctx context.Context, request httprange.NewRequest, off, n int64) (*httprange.Body, string, error) {
+func (f *HTTPFetcher) open(ctx context.Context, request httprange.NewRequest, off, n int64) (*httprange.Body, string, error) {
 	body, err := f.getter.Open(ctx, request, off, n, -1)
 	if err != nil {
 		return nil, "", linkError(err)
@@ -160,14 +162,14 @@ func (f *LinkFetcher) open(ctx context.Context, request httprange.NewRequest, of
 }
 
 // request makes the requests for a link.
-func (f *LinkFetcher) request(link Link) (*url.URL, httprange.NewRequest, error) {
+func (f *HTTPFetcher) request(link Link) (*url.URL, httprange.NewRequest, error) {
 	if f.err != nil {
 		return nil, nil, linkError(f.err)
 	}
 	u, err := url.Parse(link.URL)
 	if err != nil {
 		// The cause quotes the URL, which may hold a password.
-		return nil, nil, errorf(ErrLink, "", "a link is not a URL")
+		return nil, nil, errorf(carton.ErrLink, "", "a link is not a URL")
 	}
 	return u, func(ctx context.Context) (*http.Request, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -180,25 +182,25 @@ func (f *LinkFetcher) request(link Link) (*url.URL, httprange.NewRequest, error)
 }
 
 // limited bounds content whose size nobody has said.
-func (f *LinkFetcher) limited(r io.ReadCloser, size int64) io.ReadCloser {
+func (f *HTTPFetcher) limited(r io.ReadCloser, size int64) io.ReadCloser {
 	if size >= 0 {
-		return &linkBody{r: r, left: -1}
+		return &boundedBody{r: r, left: -1}
 	}
-	return &linkBody{r: r, left: f.opts.MaxBytes}
+	return &boundedBody{r: r, left: f.opts.MaxBytes}
 }
 
-// linkBody is a link's content: its errors wrap ErrLink, and it ends after left
-// bytes with ErrLimit.
-type linkBody struct {
+// boundedBody is a link's content: its errors wrap carton.ErrLink, and it ends after left
+// bytes with carton.ErrLimit.
+type boundedBody struct {
 	r    io.ReadCloser
 	left int64 // -1: any number
 }
 
-func (b *linkBody) Read(p []byte) (int, error) {
+func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if b.left >= 0 {
 		if int64(n) > b.left {
-			return 0, errorf(ErrLimit, "", "a link's content goes on after the most that is read of it")
+			return 0, errorf(carton.ErrLimit, "", "a link's content goes on after the most that is read of it")
 		}
 		b.left -= int64(n)
 	}
@@ -208,11 +210,11 @@ func (b *linkBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *linkBody) Close() error { return b.r.Close() }
+func (b *boundedBody) Close() error { return b.r.Close() }
 
-// linkError makes err an ErrLink, with what helps where the host is refused.
+// linkError makes err a carton.ErrLink, with what helps where the host is refused.
 func linkError(err error) error {
-	var e *Error
+	var e *carton.Error
 	if errors.As(err, &e) {
 		return err
 	}
@@ -220,19 +222,25 @@ func linkError(err error) error {
 	if errors.As(err, &refused) && httprange.Allowable(refused.Host) {
 		err = hint.With(err, "if you trust that host: --allow-link-host %s", refused.Host)
 	}
-	return &Error{Kind: ErrLink, Err: err}
+	return &carton.Error{Kind: carton.ErrLink, Err: err}
 }
 
 // cut gives n bytes of r from off; n < 0 means to the end.
 func cut(r io.ReadCloser, off, n int64) (io.ReadCloser, error) {
 	switch skipped, err := io.CopyN(io.Discard, r, off); {
 	case err == io.EOF && skipped < off: //nolint:errorlint // bare from io.CopyN
-		return ranged(r, r, 0, true), nil // the range begins past the content
+		return exactly(r, 0, true), nil // the range begins past the content
 	case err != nil:
 		_ = r.Close()
 		return nil, err
 	case n < 0:
 		return r, nil
 	}
-	return ranged(r, r, n, false), nil
+	return exactly(r, n, false), nil
+}
+
+// exactly gives n bytes of r, and io.ErrUnexpectedEOF behind them where the range is
+// short of what was asked for.
+func exactly(r io.ReadCloser, n int64, short bool) io.ReadCloser {
+	return iox.ReadCloser{Reader: &iox.Exactly{R: r, N: n, Short: short}, Closer: r}
 }

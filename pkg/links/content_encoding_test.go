@@ -1,4 +1,4 @@
-package carton_test
+package links_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/links"
 )
 
 // encode compresses b the way a server would.
@@ -73,7 +74,7 @@ func TestLinkEncodings(t *testing.T) {
 	} {
 		t.Run(c.header+" as "+c.as, func(t *testing.T) {
 			s := newHost(t, encoded(c.header, encode(t, c.as, data)))
-			f := allowing(carton.LinkOptions{}, s)
+			f := allowing(links.Options{}, s)
 			for _, r := range []struct {
 				off, n   int64
 				from, to int
@@ -93,7 +94,7 @@ func TestLinkEncodings(t *testing.T) {
 					t.Errorf("%d bytes from %d: got %d bytes, %v", r.n, r.off, len(got), err)
 				}
 			}
-			if size, err := f.Size(t.Context(), carton.Link{URL: s.URL}); err != nil || size != -1 {
+			if size, err := f.Size(t.Context(), links.Link{URL: s.URL}); err != nil || size != -1 {
 				t.Errorf("size: got %d, %v, want -1", size, err)
 			}
 		})
@@ -123,7 +124,7 @@ func TestLinkEncodingsThatAreRefused(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newHost(t, encoded(c.header, c.body))
-			_, err := fetch(t.Context(), allowing(carton.LinkOptions{}, s), s.URL, 0, -1)
+			_, err := fetch(t.Context(), allowing(links.Options{}, s), s.URL, 0, -1)
 			if !errors.Is(err, carton.ErrLink) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\x1b") {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -147,7 +148,7 @@ func TestLinkEncodedReadGoesOn(t *testing.T) {
 		_, _ = w.Write(body[:len(body)/2])
 		panic(http.ErrAbortHandler)
 	})
-	got, err := fetch(t.Context(), allowing(carton.LinkOptions{}, s), s.URL, 0, -1)
+	got, err := fetch(t.Context(), allowing(links.Options{}, s), s.URL, 0, -1)
 	if err == nil {
 		t.Fatalf("got %d bytes of a content whose stated size changed", len(got))
 	}
@@ -162,7 +163,7 @@ func TestLinkEncodedReadGoesOn(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	})
-	got, err = fetch(t.Context(), allowing(carton.LinkOptions{}, s), s.URL, 0, -1)
+	got, err = fetch(t.Context(), allowing(links.Options{}, s), s.URL, 0, -1)
 	if err != nil || !bytes.Equal(got, data) || s.requests.Load() != 2 {
 		t.Errorf("got %d bytes, %v after %d requests", len(got), err, s.requests.Load())
 	}
@@ -206,10 +207,10 @@ func TestLinkBombs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newHost(t, encoded(c.header, c.body))
-			f := allowing(carton.LinkOptions{MaxBytes: most}, s)
+			f := allowing(links.Options{MaxBytes: most}, s)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			r, err := f.Open(t.Context(), carton.Link{URL: s.URL}, 0, -1)
+			r, err := f.Open(t.Context(), links.Link{URL: s.URL}, 0, -1)
 			var n int64
 			if err == nil {
 				n, err = io.Copy(io.Discard, r)

@@ -1,4 +1,4 @@
-package carton_test
+package links_test
 
 import (
 	"compress/gzip"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/links"
 )
 
 // TestDeadHostIsAskedOnce: a host that takes connections and is silent costs its
@@ -36,11 +37,11 @@ func TestDeadHostIsAskedOnce(t *testing.T) {
 		}
 	}()
 	host := l.Addr().String()
-	f := carton.NewLinkFetcher(carton.LinkOptions{AllowHosts: []string{host}, Attempts: 1, Stall: 200 * time.Millisecond})
+	f := links.NewFetcher(links.Options{AllowHosts: []string{host}, Attempts: 1, Stall: 200 * time.Millisecond})
 	errs := make(chan error)
 	for i := range 40 {
 		go func() {
-			link := carton.Link{Hash: hashA, URL: fmt.Sprintf("http://%s/%d", host, i)}
+			link := links.Link{Hash: hashA, URL: fmt.Sprintf("http://%s/%d", host, i)}
 			_, err := f.Size(t.Context(), link)
 			if err != nil {
 				_, err = f.Open(t.Context(), link, 0, -1)
@@ -69,8 +70,8 @@ func TestLinkDecodesInProportion(t *testing.T) {
 	}))
 	defer srv.Close()
 	host := srv.Listener.Addr().String()
-	f := carton.NewLinkFetcher(carton.LinkOptions{AllowHosts: []string{host}})
-	r, err := f.Open(t.Context(), carton.Link{Hash: hashA, URL: srv.URL}, 0, -1)
+	f := links.NewFetcher(links.Options{AllowHosts: []string{host}})
+	r, err := f.Open(t.Context(), links.Link{Hash: hashA, URL: srv.URL}, 0, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestLinkIsNotReadPastItsSize(t *testing.T) {
 		serve: map[string]func(off, n int64) (io.Reader, error){"https://a/1": func(int64, int64) (io.Reader, error) { return endless{}, nil }},
 		sizes: map[string]int64{"https://a/1": 10},
 	}
-	src := carton.Resolve(thin(data, "https://a/1"), p)
+	src := links.Resolve(thin(data, "https://a/1"), p)
 	if _, err := sized(t.Context(), src); err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,7 @@ package carton_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"io"
 	"path/filepath"
 	"testing"
 
@@ -14,17 +12,14 @@ import (
 // wrapped is a source as anybody may wrap one: to count, to log.
 type wrapped struct{ carton.Source }
 
-// A source that wraps another, to follow its links or for whatever else, keeps
-// what that one checks and warns of.
+// A source that wraps another, for whatever reason, keeps what that one checks and warns of.
 func TestAWrappedSourceKeepsItsChecks(t *testing.T) {
 	z := zipOf("model/a", "weights", "model/gr\u00f6\u00dfe", "a", carton.InfoName, minimalInfo, carton.IndexName, emptyIndex)
 	z.file("model/a").both(func(h *rawHeader) { h.crc++ })
 	z.file("model/gr\u00f6\u00dfe").both(func(h *rawHeader) { h.flags = 0 })
-	z.add(carton.LinksName, "version = 1\n[urls]\n"+hashOf("a")+" = [\"https://example.com/a\"]\n")
 	b := z.bytes()
 	for name, wrap := range map[string]func(carton.Source) carton.Source{
 		"as it is": func(s carton.Source) carton.Source { return s },
-		"resolved": func(s carton.Source) carton.Source { return carton.Resolve(s, &places{}) },
 		"wrapped":  func(s carton.Source) carton.Source { return wrapped{wrapped{s}} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,22 +44,5 @@ func TestAWrappedSourceKeepsItsChecks(t *testing.T) {
 				"error: model/a: got CRC",
 			})
 		})
-	}
-}
-
-// badFraming is a source that has something wrong around its members.
-type badFraming struct{ carton.Source }
-
-var errFraming = errors.New("bad framing")
-
-func (badFraming) CheckFraming(context.Context, string) error { return errFraming }
-
-func TestAWrappedSourceKeepsItsFraming(t *testing.T) {
-	z := zipOf("model/a", "weights", carton.InfoName, minimalInfo)
-	z.add(carton.LinksName, "version = 1\n[urls]\n"+hashOf("weights")+" = [\"https://example.com/a\"]\n")
-	src := carton.Resolve(badFraming{mustOpen(t, z.bytes())}, &places{serve: map[string]func(off, n int64) (io.Reader, error){}})
-	err := carton.Assemble(t.Context(), filepath.Join(t.TempDir(), "out.carton"), src, carton.AssembleOptions{})
-	if !errors.Is(err, errFraming) {
-		t.Errorf("got %v, want %v", err, errFraming)
 	}
 }

@@ -1,4 +1,4 @@
-package carton
+package links
 
 import (
 	"context"
@@ -10,15 +10,15 @@ import (
 	"github.com/carton-oci/carton-oci/internal/stall"
 )
 
-// linkHosts remembers which hosts did not answer: what a stranger's LINKS says
+// knownHosts remembers which hosts did not answer: what a stranger's LINKS says
 // of one costs its time limits once, not for every link to it. A host is asked
 // by one caller at a time until it has answered, whatever the answer was.
-type linkHosts struct {
+type knownHosts struct {
 	mu    sync.Mutex
-	hosts map[string]*linkHost // as URLs write them
+	hosts map[string]*knownHost // as URLs write them
 }
 
-type linkHost struct {
+type knownHost struct {
 	turn chan struct{} // holds one value while somebody asks for the first time
 
 	mu       sync.Mutex
@@ -27,7 +27,7 @@ type linkHost struct {
 }
 
 // ask calls do, unless the host of u is dead: then it returns why.
-func (h *linkHosts) ask(ctx context.Context, u *url.URL, do func() error) error {
+func (h *knownHosts) ask(ctx context.Context, u *url.URL, do func() error) error {
 	host := h.host(u.Host)
 	if answered, err := host.state(); answered || err != nil {
 		if err == nil {
@@ -47,21 +47,21 @@ func (h *linkHosts) ask(ctx context.Context, u *url.URL, do func() error) error 
 	return host.learn(ctx, do())
 }
 
-func (h *linkHosts) host(name string) *linkHost {
+func (h *knownHosts) host(name string) *knownHost {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.hosts == nil {
-		h.hosts = map[string]*linkHost{}
+		h.hosts = map[string]*knownHost{}
 	}
 	host := h.hosts[name]
 	if host == nil {
-		host = &linkHost{turn: make(chan struct{}, 1)}
+		host = &knownHost{turn: make(chan struct{}, 1)}
 		h.hosts[name] = host
 	}
 	return host
 }
 
-func (h *linkHost) state() (answered bool, dead error) {
+func (h *knownHost) state() (answered bool, dead error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.answered, h.dead
@@ -69,7 +69,7 @@ func (h *linkHost) state() (answered bool, dead error) {
 
 // learn notes what err, which it returns, says of the host: nothing where the
 // caller gave up.
-func (h *linkHost) learn(ctx context.Context, err error) error {
+func (h *knownHost) learn(ctx context.Context, err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {

@@ -1,4 +1,4 @@
-package carton
+package links
 
 import (
 	"context"
@@ -9,26 +9,29 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
 // sizesAtOnce is how many hosts are asked for sizes at the same time.
 const sizesAtOnce = 8
 
-// Resolve gives the carton that src is once its links are followed: a Source
+// Resolve gives the carton that src is once its links are followed: a carton.Source
 // like any other, whose linked members open through f. Where src has no LINKS it
 // is returned as it is. Closing what is returned closes src.
 //
 // A member's URLs are asked in the order of LINKS. What one of them can't give,
 // from the start or in the middle, the next one is asked for. Open verifies the
 // content against MANIFEST like that of every other member. A URL whose content
-// was wrong is not asked again; the error, ErrChecksum, reports Temporary() true
-// where another URL is left. A member that no URL could give is ErrLink, with
+// was wrong is not asked again; the error, carton.ErrChecksum, reports Temporary() true
+// where another URL is left. A member that no URL could give is carton.ErrLink, with
 // the reason of each.
 //
 // Sizes asks for the sizes of linked members, at most eight at once; where no
 // host says one it stays -1. What was answered once is not asked for again, and
 // content that is longer than its host has said is not read further.
-func Resolve(src Source, f Fetcher) Source {
+func Resolve(src carton.Source, f Fetcher) carton.Source {
 	links := src.Links()
 	if links == nil || len(links.URLs) == 0 {
 		return src
@@ -37,29 +40,29 @@ func Resolve(src Source, f Fetcher) Source {
 		Source: src,
 		fetch:  f,
 		links:  links,
-		places: map[string]*linkPlaces{},
+		known:  map[string]*candidates{},
 		sizes:  map[string]int64{},
-		open:   map[*linkReader]struct{}{},
+		open:   map[*reader]struct{}{},
 	}
 }
 
 // resolved is a source whose links are followed.
 type resolved struct {
-	Source
+	carton.Source
 	fetch Fetcher
-	links *Links
+	links *carton.Links
 
 	mu     sync.Mutex
-	places map[string]*linkPlaces // by hash
+	known  map[string]*candidates // by hash
 	sizes  map[string]int64       // by hash; -1 where nobody said one
-	open   map[*linkReader]struct{}
+	open   map[*reader]struct{}
 	closed bool
 }
 
 // Open implements [Source].
 func (s *resolved) Open(ctx context.Context, path string) (io.ReadCloser, error) {
 	r, err := s.Source.Open(ctx, path)
-	if !errors.Is(err, ErrLink) {
+	if !errors.Is(err, carton.ErrLink) {
 		return r, err
 	}
 	return s.follow(ctx, path, 0, -1, true, err)
@@ -68,11 +71,11 @@ func (s *resolved) Open(ctx context.Context, path string) (io.ReadCloser, error)
 // OpenRange implements [Source].
 func (s *resolved) OpenRange(ctx context.Context, path string, off, n int64) (io.ReadCloser, error) {
 	r, err := s.Source.OpenRange(ctx, path, off, n)
-	if !errors.Is(err, ErrLink) {
+	if !errors.Is(err, carton.ErrLink) {
 		return r, err
 	}
 	if off < 0 {
-		return nil, errorf(ErrFormat, path, "range begins at %d, want 0 or more", off)
+		return nil, errorf(carton.ErrFormat, path, "range begins at %d, want 0 or more", off)
 	}
 	return s.follow(ctx, path, off, n, false, err)
 }
@@ -89,7 +92,7 @@ func (s *resolved) Close() error {
 }
 
 // Members implements [Source].
-func (s *resolved) Members(ctx context.Context) ([]Member, error) {
+func (s *resolved) Members(ctx context.Context) ([]carton.Member, error) {
 	members, err := s.Source.Members(ctx)
 	if err != nil {
 		return nil, err
@@ -99,7 +102,7 @@ func (s *resolved) Members(ctx context.Context) ([]Member, error) {
 }
 
 // Sizes implements [Source].
-func (s *resolved) Sizes(ctx context.Context, members []Member) error {
+func (s *resolved) Sizes(ctx context.Context, members []carton.Member) error {
 	if err := s.askSizes(ctx, members); err != nil {
 		return err
 	}
@@ -108,26 +111,26 @@ func (s *resolved) Sizes(ctx context.Context, members []Member) error {
 }
 
 // setSizes gives linked members the sizes that are known.
-func (s *resolved) setSizes(members []Member) {
+func (s *resolved) setSizes(members []carton.Member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range members {
 		m := &members[i]
-		if size, ok := s.sizes[m.Hash]; ok && m.Place == PlaceLinked && m.Size < 0 {
+		if size, ok := s.sizes[m.Hash]; ok && m.Place == carton.PlaceLinked && m.Size < 0 {
 			m.Size = size
 		}
 		// Most hosts honour ranges; one that does not says so when it is asked.
-		m.Ranged = m.Ranged || m.Place == PlaceLinked && m.Size >= 0
+		m.Ranged = m.Ranged || m.Place == carton.PlaceLinked && m.Size >= 0
 	}
 }
 
 // askSizes learns the sizes of linked members, each content's once. A host that
 // does not answer is no error: who reads the member is told.
-func (s *resolved) askSizes(ctx context.Context, members []Member) error {
+func (s *resolved) askSizes(ctx context.Context, members []carton.Member) error {
 	var hashes []string
 	s.mu.Lock()
 	for _, m := range members {
-		if _, known := s.sizes[m.Hash]; m.Place == PlaceLinked && m.Size < 0 && !known {
+		if _, known := s.sizes[m.Hash]; m.Place == carton.PlaceLinked && m.Size < 0 && !known {
 			hashes = append(hashes, m.Hash)
 		}
 	}
@@ -179,7 +182,7 @@ func (s *resolved) follow(ctx context.Context, path string, off, n int64, verifi
 	if !ok || len(s.links.URLs[e.Hash]) == 0 {
 		return nil, linked
 	}
-	r := &linkReader{s: s, path: path, hash: e.Hash, size: s.size(e.Hash), off: off, n: n, tried: map[string]bool{}}
+	r := &reader{s: s, path: path, hash: e.Hash, size: s.size(e.Hash), off: off, n: n, tried: map[string]bool{}}
 	if verified {
 		r.start()
 	}
@@ -192,7 +195,7 @@ func (s *resolved) follow(ctx context.Context, path string, off, n int64, verifi
 	s.mu.Unlock()
 	if closed {
 		r.cancel()
-		return nil, fmt.Errorf("open %s: %w", quotePath(path), fs.ErrClosed)
+		return nil, fmt.Errorf("open %s: %w", errtext.Quote(path), fs.ErrClosed)
 	}
 	if err := r.next(); err != nil {
 		_ = r.Close()

@@ -1,4 +1,4 @@
-package carton_test
+package links_test
 
 import (
 	"context"
@@ -6,19 +6,8 @@ import (
 	"io"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/links"
 )
-
-func ExampleLinks_Marshal() {
-	l := carton.Links{URLs: map[string][]string{
-		"e550f6224a5133f597d823ab4590f369e0b20e3c6446488225fc6f7a372b9fe2": {"https://example.com/model.pt"},
-	}}
-	fmt.Printf("%s", l.Marshal())
-	// Output:
-	// version = 1
-	//
-	// [urls]
-	// e550f6224a5133f597d823ab4590f369e0b20e3c6446488225fc6f7a372b9fe2 = ["https://example.com/model.pt"]
-}
 
 // A thin carton reads like a whole one once its links are followed.
 func ExampleResolve() {
@@ -28,7 +17,7 @@ func ExampleResolve() {
 			return err
 		}
 		// Links lead to public hosts over https, and to those named here.
-		src = carton.Resolve(src, carton.NewLinkFetcher(carton.LinkOptions{
+		src = links.Resolve(src, links.NewFetcher(links.Options{
 			AllowHosts: []string{"models.internal:8443"},
 		}))
 		defer src.Close()

@@ -1,4 +1,4 @@
-package carton
+package links
 
 import (
 	"context"
@@ -8,10 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"sync"
+
+	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
-// linkReader reads a linked content from one URL after another.
-type linkReader struct {
+// reader reads a linked content from one URL after another.
+type reader struct {
 	s      *resolved
 	ctx    context.Context //nolint:containedctx // a reader is one call's work
 	cancel context.CancelFunc
@@ -27,15 +29,15 @@ type linkReader struct {
 	got    int64           // bytes delivered
 	from   []string        // the URLs that they came from
 	tried  map[string]bool // URLs that were opened
-	failed linkFailures
+	failed failures
 	err    error // what Read returns from now on
 }
 
 // start makes r verify what it reads.
-func (r *linkReader) start() { r.sum = sha256.New() }
+func (r *reader) start() { r.sum = sha256.New() }
 
 // next opens the first URL that was not tried at the byte that is due.
-func (r *linkReader) next() error {
+func (r *reader) next() error {
 	for _, u := range r.s.urls(r.hash) {
 		if r.tried[u] {
 			continue
@@ -59,25 +61,25 @@ func (r *linkReader) next() error {
 }
 
 // gaveUp notes why a URL could not be read.
-func (r *linkReader) gaveUp(u string, err error) {
-	r.failed = append(r.failed, linkFailure{u, err})
+func (r *reader) gaveUp(u string, err error) {
+	r.failed = append(r.failed, failure{u, err})
 	r.s.failed(r.hash, u)
 }
 
 // nobody is the error where no URL gave the content.
-func (r *linkReader) nobody() error {
+func (r *reader) nobody() error {
 	r.s.mu.Lock()
-	wrong := r.s.place(r.hash).wrong
-	all := append(append(linkFailures(nil), r.failed...), wrong...)
+	wrong := r.s.candidates(r.hash).wrong
+	all := append(append(failures(nil), r.failed...), wrong...)
 	r.s.mu.Unlock()
-	kind := ErrLink
+	kind := carton.ErrLink
 	if len(r.failed) == 0 && len(wrong) > 0 {
-		kind = ErrChecksum
+		kind = carton.ErrChecksum
 	}
-	return &Error{Path: r.path, Kind: kind, Msg: "no URL of LINKS gives it", Err: all}
+	return &carton.Error{Path: r.path, Kind: kind, Msg: "no URL of LINKS gives it", Err: all}
 }
 
-func (r *linkReader) Read(p []byte) (int, error) {
+func (r *reader) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.err == nil {
@@ -106,7 +108,7 @@ func (r *linkReader) Read(p []byte) (int, error) {
 }
 
 // deliver counts bytes that the caller gets.
-func (r *linkReader) deliver(p []byte) {
+func (r *reader) deliver(p []byte) {
 	if r.sum != nil {
 		r.sum.Write(p)
 	}
@@ -117,7 +119,7 @@ func (r *linkReader) deliver(p []byte) {
 }
 
 // broke goes on at another URL, or returns the error to end with.
-func (r *linkReader) broke(err error) error {
+func (r *reader) broke(err error) error {
 	_ = r.body.Close()
 	r.body = nil
 	if err := r.ctx.Err(); err != nil {
@@ -135,7 +137,7 @@ func (r *linkReader) broke(err error) error {
 }
 
 // end judges the content once all of it was read.
-func (r *linkReader) end(err error) error {
+func (r *reader) end(err error) error {
 	if r.sum == nil {
 		if r.n > r.got {
 			return io.ErrUnexpectedEOF
@@ -150,9 +152,9 @@ func (r *linkReader) end(err error) error {
 	if len(from) == 0 {
 		from = []string{r.url}
 	}
-	wrong := errorf(ErrChecksum, r.path, "got sha256 %s, want %s", got, r.hash)
+	wrong := errorf(carton.ErrChecksum, r.path, "got sha256 %s, want %s", got, r.hash)
 	left := r.s.wrong(r.hash, from, wrong)
-	shown := error(&Error{Path: r.path, Kind: ErrChecksum, Err: linkFailure{from[len(from)-1], wrong}})
+	shown := error(&carton.Error{Path: r.path, Kind: carton.ErrChecksum, Err: failure{from[len(from)-1], wrong}})
 	if left > 0 {
 		return temporaryError{shown}
 	}
@@ -160,7 +162,7 @@ func (r *linkReader) end(err error) error {
 }
 
 // Close ends the read, also one that is under way.
-func (r *linkReader) Close() error {
+func (r *reader) Close() error {
 	r.cancel()
 	r.s.mu.Lock()
 	delete(r.s.open, r)

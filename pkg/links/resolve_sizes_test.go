@@ -1,4 +1,4 @@
-package carton_test
+package links_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/links"
 )
 
 // sized lists a source's members and asks for all sizes.
@@ -23,19 +24,19 @@ func sized(ctx context.Context, src carton.Source) ([]carton.Member, error) {
 }
 
 func TestResolveMembersSizes(t *testing.T) {
-	files, links, sizes := map[string][]byte{}, map[string][]string{}, map[string]int64{}
+	files, urls, sizes := map[string][]byte{}, map[string][]string{}, map[string]int64{}
 	for i := range 40 {
 		b := numbers(i + 1)
 		files[fmt.Sprintf("model/%02d", i)] = b
-		links[sum(b)] = []string{fmt.Sprintf("https://down/%d", i), fmt.Sprintf("https://up/%d", i)}
+		urls[sum(b)] = []string{fmt.Sprintf("https://down/%d", i), fmt.Sprintf("https://up/%d", i)}
 		sizes[fmt.Sprintf("https://up/%d", i)] = int64(i + 1)
 	}
 	delete(sizes, "https://up/7")           // nobody knows
 	sizes["https://down/8"] = -1            // says that it doesn't
 	files["model/same"] = files["model/00"] // asked for once
 	p := &places{sizes: sizes}
-	src := carton.Resolve(cartontest.New(files, map[string]string{"model/link": "03"},
-		cartontest.WithLinks(&carton.Links{URLs: links})), p)
+	src := links.Resolve(cartontest.New(files, map[string]string{"model/link": "03"},
+		cartontest.WithLinks(&carton.Links{URLs: urls})), p)
 	if _, err := src.Members(t.Context()); err != nil || len(p.asked) > 0 {
 		t.Errorf("a listing: got %v and asked %q, want no host asked", err, p.asked)
 	}
@@ -67,14 +68,14 @@ func TestResolveMembersSizes(t *testing.T) {
 
 // TestResolveSizesAtOnce: at most eight hosts are asked at the same time.
 func TestResolveSizesAtOnce(t *testing.T) {
-	files, links := map[string][]byte{}, map[string][]string{}
+	files, urls := map[string][]byte{}, map[string][]string{}
 	for i := range 30 {
 		b := numbers(i + 1)
 		files[fmt.Sprintf("model/%02d", i)] = b
-		links[sum(b)] = []string{"https://a/"}
+		urls[sum(b)] = []string{"https://a/"}
 	}
 	g := &gate{enough: make(chan struct{})}
-	src := carton.Resolve(cartontest.New(files, nil, cartontest.WithLinks(&carton.Links{URLs: links})), g)
+	src := links.Resolve(cartontest.New(files, nil, cartontest.WithLinks(&carton.Links{URLs: urls})), g)
 	if _, err := sized(t.Context(), src); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func TestResolveInterrupted(t *testing.T) {
 		}, "https://b/2": gives(data)},
 		sizes: map[string]int64{"https://a/1": 5},
 	}
-	src := carton.Resolve(thin(data, "https://a/1", "https://b/2"), p)
+	src := links.Resolve(thin(data, "https://a/1", "https://b/2"), p)
 	if _, err := src.Open(ctx, "model/a"); !errors.Is(err, context.Canceled) || len(p.asked) != 1 {
 		t.Errorf("got %v after asking %q", err, p.asked)
 	}
@@ -110,7 +111,7 @@ func TestResolveInterrupted(t *testing.T) {
 func TestResolveCloseEndsReaders(t *testing.T) {
 	data := numbers(1000)
 	p := &places{serve: map[string]func(off, n int64) (io.Reader, error){"https://a/1": cuts(data, 10)}}
-	src := carton.Resolve(thin(data, "https://a/1"), p)
+	src := links.Resolve(thin(data, "https://a/1"), p)
 	r, err := src.Open(t.Context(), "model/a")
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +140,7 @@ type gate struct {
 	enough    chan struct{}
 }
 
-func (g *gate) Size(context.Context, carton.Link) (int64, error) {
+func (g *gate) Size(context.Context, links.Link) (int64, error) {
 	g.mu.Lock()
 	g.now++
 	if g.most = max(g.most, g.now); g.now == 8 {

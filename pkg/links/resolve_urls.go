@@ -1,4 +1,4 @@
-package carton
+package links
 
 import (
 	"errors"
@@ -9,21 +9,22 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
-// linkPlaces is what is known of the URLs of one content.
-type linkPlaces struct {
-	urls  []string      // to ask, best first
-	wrong []linkFailure // those that gave wrong content
-	whole bool          // content put together from several URLs was wrong once
+// candidates is what is known of the URLs of one content.
+type candidates struct {
+	urls  []string  // to ask, best first
+	wrong []failure // those that gave wrong content
+	whole bool      // content put together from several URLs was wrong once
 }
 
-// place returns what is known of a content's URLs. The caller holds s.mu.
-func (s *resolved) place(hash string) *linkPlaces {
-	p := s.places[hash]
+// candidates returns what is known of a content's URLs. The caller holds s.mu.
+func (s *resolved) candidates(hash string) *candidates {
+	p := s.known[hash]
 	if p == nil {
-		p = &linkPlaces{urls: slices.Clone(s.links.URLs[hash])}
-		s.places[hash] = p
+		p = &candidates{urls: slices.Clone(s.links.URLs[hash])}
+		s.known[hash] = p
 	}
 	return p
 }
@@ -32,14 +33,14 @@ func (s *resolved) place(hash string) *linkPlaces {
 func (s *resolved) urls(hash string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.place(hash).urls)
+	return slices.Clone(s.candidates(hash).urls)
 }
 
 // failed puts a URL that could not be read behind the others.
 func (s *resolved) failed(hash, u string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.place(hash)
+	p := s.candidates(hash)
 	if i := slices.Index(p.urls, u); i >= 0 {
 		p.urls = append(slices.Delete(p.urls, i, i+1), u)
 	}
@@ -52,10 +53,10 @@ func (s *resolved) failed(hash, u string) {
 func (s *resolved) wrong(hash string, from []string, err error) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.place(hash)
+	p := s.candidates(hash)
 	if len(from) == 1 {
 		p.urls = slices.DeleteFunc(p.urls, func(u string) bool { return u == from[0] })
-		p.wrong = append(p.wrong, linkFailure{from[0], err})
+		p.wrong = append(p.wrong, failure{from[0], err})
 		return len(p.urls)
 	}
 	p.whole = true
@@ -67,20 +68,20 @@ func (s *resolved) wrong(hash string, from []string, err error) int {
 func (s *resolved) onlyWhole(hash string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.place(hash).whole
+	return s.candidates(hash).whole
 }
 
-// linkFailure is why one URL did not give a content.
-type linkFailure struct {
+// failure is why one URL did not give a content.
+type failure struct {
 	url string
 	err error
 }
 
-// linkFailures is why no URL did.
-type linkFailures []linkFailure
+// failures is why no URL did.
+type failures []failure
 
 // Error names the first three hosts with their reasons.
-func (f linkFailures) Error() string {
+func (f failures) Error() string {
 	const most = 3
 	var parts []string
 	for _, one := range f[:min(len(f), most)] {
@@ -93,7 +94,7 @@ func (f linkFailures) Error() string {
 }
 
 // Unwrap returns the reasons.
-func (f linkFailures) Unwrap() []error {
+func (f failures) Unwrap() []error {
 	errs := make([]error, len(f))
 	for i := range f {
 		errs[i] = f[i].err
@@ -103,7 +104,7 @@ func (f linkFailures) Unwrap() []error {
 
 // Error returns the host and the reason; never more of the URL, which may hold
 // what should not be seen.
-func (f linkFailure) Error() string {
+func (f failure) Error() string {
 	host := "a link"
 	if u, err := url.Parse(f.url); err == nil && u.Host != "" {
 		host = httprange.Printable(u.Host)
@@ -113,19 +114,19 @@ func (f linkFailure) Error() string {
 
 // reason returns the text of the error without what was said before: the URL
 // and the member's path.
-func (f linkFailure) reason() string {
+func (f failure) reason() string {
 	var get *httprange.Error
 	if errors.As(f.err, &get) {
 		return get.Err.Error()
 	}
-	own, ok := f.err.(*Error) //nolint:errorlint // one further in is not all that was said
+	own, ok := f.err.(*carton.Error) //nolint:errorlint // one further in is not all that was said
 	switch {
 	case !ok:
 		return f.err.Error()
 	case own.Msg == "" && own.Err != nil:
 		return own.Err.Error()
 	}
-	return (&Error{Kind: own.Kind, Msg: own.Msg, Err: own.Err}).Error()
+	return (&carton.Error{Kind: own.Kind, Msg: own.Msg, Err: own.Err}).Error()
 }
 
 // temporaryError is an error after which another attempt may do better.

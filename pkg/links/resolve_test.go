@@ -1,4 +1,4 @@
-package carton_test
+package links_test
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/links"
 )
 
 func sum(b []byte) string {
@@ -33,7 +34,7 @@ type places struct {
 	sizes map[string]int64
 }
 
-func (p *places) Size(_ context.Context, link carton.Link) (int64, error) {
+func (p *places) Size(_ context.Context, link links.Link) (int64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked = append(p.asked, "size "+link.URL)
@@ -44,7 +45,7 @@ func (p *places) Size(_ context.Context, link carton.Link) (int64, error) {
 	return size, nil
 }
 
-func (p *places) Open(ctx context.Context, link carton.Link, off, n int64) (io.ReadCloser, error) {
+func (p *places) Open(ctx context.Context, link links.Link, off, n int64) (io.ReadCloser, error) {
 	p.mu.Lock()
 	p.asked = append(p.asked, fmt.Sprintf("%s %d %d", link.URL, off, n))
 	serve := p.serve[link.URL]
@@ -80,10 +81,20 @@ func cuts(b []byte, n int64) func(off, n int64) (io.Reader, error) {
 
 // thin is a carton whose model/a has these URLs.
 func thin(data []byte, urls ...string) *cartontest.Source {
-	return cartontest.New(
-		map[string][]byte{"model/a": data, "model/b": []byte("here")},
-		map[string]string{"model/link": "a"},
-		cartontest.WithLinks(&carton.Links{URLs: map[string][]string{sum(data): urls}}))
+	return cartontest.New(files(data), map[string]string{"model/link": "a"}, at(data, urls))
+}
+
+// ranged is the same, whose other members are read by ranges.
+func ranged(data []byte, urls ...string) *cartontest.Source {
+	return cartontest.New(files(data), nil, at(data, urls), cartontest.WithRanges(nil))
+}
+
+func files(data []byte) map[string][]byte {
+	return map[string][]byte{"model/a": data, "model/b": []byte("here")}
+}
+
+func at(data []byte, urls []string) cartontest.Option {
+	return cartontest.WithLinks(&carton.Links{URLs: map[string][]string{sum(data): urls}})
 }
 
 func readAll(src carton.Source, path string) ([]byte, error) {
@@ -103,7 +114,7 @@ func temporary(err error) bool {
 func TestResolveReadsLinkedMembers(t *testing.T) {
 	data := numbers(100_000)
 	p := &places{serve: map[string]func(off, n int64) (io.Reader, error){"https://a/1": gives(data)}}
-	src := carton.Resolve(thin(data, "https://a/1"), p)
+	src := links.Resolve(thin(data, "https://a/1"), p)
 	for path, want := range map[string][]byte{"model/a": data, "model/link": data, "model/b": []byte("here")} {
 		got, err := readAll(src, path)
 		if err != nil || !bytes.Equal(got, want) {
@@ -128,7 +139,7 @@ func TestResolveReadsLinkedMembers(t *testing.T) {
 
 func TestResolveWithoutLinksIsTheSource(t *testing.T) {
 	src := cartontest.New(map[string][]byte{"model/a": []byte("a")}, nil)
-	if got := carton.Resolve(src, &places{}); got != carton.Source(src) {
+	if got := links.Resolve(src, &places{}); got != carton.Source(src) {
 		t.Errorf("got %T, want the source itself", got)
 	}
 }
@@ -252,7 +263,7 @@ func TestResolveURLs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := &places{serve: c.serve}
-			src := carton.Resolve(thin(data, c.urls...), p)
+			src := links.Resolve(thin(data, c.urls...), p)
 			for i, want := range c.reads {
 				p.asked = nil
 				got, err := readAll(src, "model/a")
@@ -289,7 +300,7 @@ func TestResolveRanges(t *testing.T) {
 	p := &places{serve: map[string]func(off, n int64) (io.Reader, error){
 		"https://a/1": cuts(data, 400), "https://b/2": gives(data),
 	}}
-	src := carton.Resolve(thin(data, "https://a/1", "https://b/2"), p)
+	src := links.Resolve(thin(data, "https://a/1", "https://b/2"), p)
 	for _, c := range []struct {
 		off, n   int64
 		from, to int
@@ -326,8 +337,8 @@ func TestResolveOverHTTP(t *testing.T) {
 	liar := newHost(t, encoded("gzip", data))
 	wrong := newHost(t, serveContent(numbers(100)))
 	right := newHost(t, encoded("zstd", encode(t, "zstd", data)))
-	f := allowing(carton.LinkOptions{}, liar, wrong, right)
-	src := carton.Resolve(thin(data, liar.URL, "http://169.254.169.254/x", wrong.URL, right.URL), f)
+	f := allowing(links.Options{}, liar, wrong, right)
+	src := links.Resolve(thin(data, liar.URL, "http://169.254.169.254/x", wrong.URL, right.URL), f)
 	if _, err := readAll(src, "model/a"); !errors.Is(err, carton.ErrChecksum) || !temporary(err) {
 		t.Errorf("got %v, want a wrong content that another URL may mend", err)
 	}

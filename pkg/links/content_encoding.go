@@ -1,4 +1,4 @@
-package carton
+package links
 
 import (
 	"bufio"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/internal/iox"
+	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
 // contentEncoding returns the encoding of a response, "" where there is none.
@@ -29,7 +30,7 @@ func contentEncoding(h http.Header) (string, error) {
 			case name == "" || name == "identity":
 				continue
 			case found != "":
-				return "", errorf(ErrLink, "", "got more than one content-encoding, want at most one")
+				return "", errorf(carton.ErrLink, "", "got more than one content-encoding, want at most one")
 			}
 			found = name
 		}
@@ -40,7 +41,7 @@ func contentEncoding(h http.Header) (string, error) {
 	case "", "gzip", "deflate", "br", "zstd":
 		return found, nil
 	}
-	return "", errorf(ErrLink, "", "got the content-encoding %s, want gzip, deflate, br or zstd", httprange.Printable(found))
+	return "", errorf(carton.ErrLink, "", "got the content-encoding %s, want gzip, deflate, br or zstd", httprange.Printable(found))
 }
 
 // decodeContent decodes body, and closes it with what it returns.
@@ -57,7 +58,7 @@ func decodeContent(encoding string, body io.ReadCloser) (io.ReadCloser, error) {
 	case "zstd":
 		var z *zstd.Decoder
 		z, err = zstd.NewReader(d.src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxWindow(MaxLinkZstdWindow))
+			zstd.WithDecoderMaxWindow(MaxZstdWindow))
 		if err == nil {
 			d.r, d.free = z, z.Close
 		}
@@ -89,13 +90,13 @@ type decoded struct {
 	n        int64 // bytes decoded
 }
 
-// linkSlack is how many bytes may be decoded of however few.
-const linkSlack = 64 << 20
+// expansionSlack is how many bytes may be decoded of however few.
+const expansionSlack = 64 << 20
 
 func (d *decoded) Read(p []byte) (int, error) {
 	n, err := d.r.Read(p)
-	if d.n += int64(n); d.n > linkSlack && d.n/MaxLinkExpansion > d.src.N {
-		return 0, errorf(ErrLimit, "", "%d bytes of %s have become over %d: more than %d times as many", d.src.N, d.encoding, d.n-int64(n), MaxLinkExpansion)
+	if d.n += int64(n); d.n > expansionSlack && d.n/MaxExpansion > d.src.N {
+		return 0, errorf(carton.ErrLimit, "", "%d bytes of %s have become over %d: more than %d times as many", d.src.N, d.encoding, d.n-int64(n), MaxExpansion)
 	}
 	if err != nil && err != io.EOF { //nolint:errorlint // a decoder's end is bare
 		err = d.fault(err)
@@ -118,5 +119,5 @@ func (d *decoded) fault(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return &Error{Kind: ErrLink, Msg: "content does not decode as " + d.encoding, Err: err}
+	return &carton.Error{Kind: carton.ErrLink, Msg: "content does not decode as " + d.encoding, Err: err}
 }

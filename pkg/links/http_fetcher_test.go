@@ -1,4 +1,4 @@
-package carton_test
+package links_test
 
 import (
 	"bytes"
@@ -17,7 +17,10 @@ import (
 	"github.com/carton-oci/carton-oci/internal/stall"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/links"
 )
+
+const hashA = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 // host is a TLS server that counts its requests.
 type host struct {
@@ -40,7 +43,7 @@ func newHost(t *testing.T, h http.HandlerFunc) *host {
 func (s *host) name() string { return strings.TrimPrefix(s.URL, "https://") }
 
 // fetcher trusts the hosts' certificates, and reaches those that it allows.
-func fetcher(o carton.LinkOptions, trust ...*host) *carton.LinkFetcher {
+func fetcher(o links.Options, trust ...*host) *links.HTTPFetcher {
 	o.RootCAs = x509.NewCertPool()
 	for _, s := range trust {
 		o.RootCAs.AddCert(s.Certificate())
@@ -48,19 +51,19 @@ func fetcher(o carton.LinkOptions, trust ...*host) *carton.LinkFetcher {
 	if o.Attempts == 0 {
 		o.Attempts = 3
 	}
-	return carton.WithoutBackoff(carton.NewLinkFetcher(o))
+	return links.WithoutBackoff(links.NewFetcher(o))
 }
 
 // allowing returns a fetcher that reaches all these hosts.
-func allowing(o carton.LinkOptions, hosts ...*host) *carton.LinkFetcher {
+func allowing(o links.Options, hosts ...*host) *links.HTTPFetcher {
 	for _, s := range hosts {
 		o.AllowHosts = append(o.AllowHosts, s.name())
 	}
 	return fetcher(o, hosts...)
 }
 
-func fetch(ctx context.Context, f carton.Fetcher, url string, off, n int64) ([]byte, error) {
-	r, err := f.Open(ctx, carton.Link{Hash: hashA, URL: url}, off, n)
+func fetch(ctx context.Context, f links.Fetcher, url string, off, n int64) ([]byte, error) {
+	r, err := f.Open(ctx, links.Link{Hash: hashA, URL: url}, off, n)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +89,7 @@ func numbers(n int) []byte {
 func TestLinkRanges(t *testing.T) {
 	data := numbers(10_000)
 	s := newHost(t, serveContent(data))
-	f := allowing(carton.LinkOptions{}, s)
+	f := allowing(links.Options{}, s)
 	for _, c := range []struct {
 		off, n   int64
 		from, to int
@@ -107,7 +110,7 @@ func TestLinkRanges(t *testing.T) {
 			t.Errorf("%d bytes from %d: got %d bytes, %v", c.n, c.off, len(got), err)
 		}
 	}
-	size, err := f.Size(t.Context(), carton.Link{URL: s.URL})
+	size, err := f.Size(t.Context(), links.Link{URL: s.URL})
 	if err != nil || size != 10_000 {
 		t.Errorf("size: got %d, %v", size, err)
 	}
@@ -116,7 +119,7 @@ func TestLinkRanges(t *testing.T) {
 // TestLinkURLsThatAreNeverFollowed: none of them costs a request, a look-up or
 // a connection.
 func TestLinkURLsThatAreNeverFollowed(t *testing.T) {
-	f := carton.NewLinkFetcher(carton.LinkOptions{AllowHosts: []string{"allowed.example"}, Attempts: 1})
+	f := links.NewFetcher(links.Options{AllowHosts: []string{"allowed.example"}, Attempts: 1})
 	for _, url := range []string{
 		"http://example.com/x", // plain http: on request only
 		"file:///etc/passwd",
@@ -146,7 +149,7 @@ func TestLinkURLsThatAreNeverFollowed(t *testing.T) {
 			if strings.Contains(err.Error(), "secret") {
 				t.Errorf("the error tells the password: %v", err)
 			}
-			if _, err := f.Size(t.Context(), carton.Link{URL: url}); !errors.Is(err, carton.ErrLink) {
+			if _, err := f.Size(t.Context(), links.Link{URL: url}); !errors.Is(err, carton.ErrLink) {
 				t.Errorf("its size: got %v, want ErrLink", err)
 			}
 		})
@@ -154,7 +157,7 @@ func TestLinkURLsThatAreNeverFollowed(t *testing.T) {
 }
 
 func TestLinkHintNamesTheHost(t *testing.T) {
-	f := carton.NewLinkFetcher(carton.LinkOptions{Attempts: 1})
+	f := links.NewFetcher(links.Options{Attempts: 1})
 	for url, want := range map[string]string{
 		"https://10.1.2.3:8443/x":      "if you trust that host: --allow-link-host 10.1.2.3:8443",
 		"http://models.example/x":      "if you trust that host: --allow-link-host models.example",
@@ -173,7 +176,7 @@ func TestLinkHintNamesTheHost(t *testing.T) {
 func TestLinkNameOfPrivateAddress(t *testing.T) {
 	s := newHost(t, serveContent([]byte("secret")))
 	url := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
-	_, err := fetch(t.Context(), fetcher(carton.LinkOptions{}, s), url, 0, -1)
+	_, err := fetch(t.Context(), fetcher(links.Options{}, s), url, 0, -1)
 	if !errors.Is(err, carton.ErrLink) || !errors.Is(err, httprange.ErrNotAllowed) || s.requests.Load() != 0 {
 		t.Errorf("got %v after %d requests", err, s.requests.Load())
 	}
@@ -190,7 +193,7 @@ func TestLinkHostIsAllowedByName(t *testing.T) {
 	for allow, want := range map[string]bool{
 		s.name(): true, "127.0.0.1": true, "127.0.0.1:1": false, "localhost" + port: false, "127.0.0.2": false, port: false,
 	} {
-		f := fetcher(carton.LinkOptions{AllowHosts: []string{allow}, Attempts: 1}, s)
+		f := fetcher(links.Options{AllowHosts: []string{allow}, Attempts: 1}, s)
 		_, err := fetch(t.Context(), f, s.URL, 0, -1)
 		if (err == nil) != want {
 			t.Errorf("allowed %s: got %v", allow, err)
@@ -202,10 +205,10 @@ func TestLinkPlainHTTPOnlyWhereAllowed(t *testing.T) {
 	s := httptest.NewServer(serveContent([]byte("content")))
 	defer s.Close()
 	name := strings.TrimPrefix(s.URL, "http://")
-	if got, err := fetch(t.Context(), fetcher(carton.LinkOptions{AllowHosts: []string{name}}), s.URL, 0, -1); err != nil || string(got) != "content" {
+	if got, err := fetch(t.Context(), fetcher(links.Options{AllowHosts: []string{name}}), s.URL, 0, -1); err != nil || string(got) != "content" {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if _, err := fetch(t.Context(), fetcher(carton.LinkOptions{}), s.URL, 0, -1); !errors.Is(err, httprange.ErrNotAllowed) {
+	if _, err := fetch(t.Context(), fetcher(links.Options{}), s.URL, 0, -1); !errors.Is(err, httprange.ErrNotAllowed) {
 		t.Errorf("not allowed: got %v", err)
 	}
 }
@@ -226,7 +229,7 @@ func TestLinkStatusAndRetry(t *testing.T) {
 			http.Error(w, "no such thing", http.StatusNotFound)
 		}
 	})
-	f := allowing(carton.LinkOptions{}, s)
+	f := allowing(links.Options{}, s)
 	if got, err := fetch(t.Context(), f, s.URL+"/busy", 0, -1); err != nil || string(got) != "content" {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -253,7 +256,7 @@ func TestLinkContentThatNeverEnds(t *testing.T) {
 			}
 		}
 	})
-	got, err := fetch(t.Context(), allowing(carton.LinkOptions{MaxBytes: 1 << 20}, s), s.URL, 0, -1)
+	got, err := fetch(t.Context(), allowing(links.Options{MaxBytes: 1 << 20}, s), s.URL, 0, -1)
 	if !errors.Is(err, carton.ErrLimit) || len(got) > 1<<20 {
 		t.Errorf("got %d bytes, %v, want ErrLimit", len(got), err)
 	}
@@ -272,7 +275,7 @@ func TestLinkHostThatStalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newHost(t, h)
-			f := allowing(carton.LinkOptions{Stall: time.Second, Attempts: 2}, s)
+			f := allowing(links.Options{Stall: time.Second, Attempts: 2}, s)
 			_, err := fetch(t.Context(), f, s.URL, 0, -1)
 			if !errors.Is(err, stall.ErrStalled) || !errors.Is(err, carton.ErrLink) || s.requests.Load() != 2 {
 				t.Errorf("got %v after %d requests", err, s.requests.Load())
@@ -301,20 +304,20 @@ func TestLinkSizeThatNobodySays(t *testing.T) {
 			http.NotFound(w, r)
 		}
 	})
-	f := allowing(carton.LinkOptions{}, s)
+	f := allowing(links.Options{}, s)
 	for path, want := range map[string]int64{"/nohead": 7, "/encoded": -1, "/chunked": -1} {
-		if got, err := f.Size(t.Context(), carton.Link{URL: s.URL + path}); err != nil || got != want {
+		if got, err := f.Size(t.Context(), links.Link{URL: s.URL + path}); err != nil || got != want {
 			t.Errorf("%s: got %d, %v, want %d", path, got, err, want)
 		}
 	}
-	if got, err := f.Size(t.Context(), carton.Link{URL: s.URL + "/missing"}); got != -1 || !errors.Is(err, carton.ErrLink) {
+	if got, err := f.Size(t.Context(), links.Link{URL: s.URL + "/missing"}); got != -1 || !errors.Is(err, carton.ErrLink) {
 		t.Errorf("missing: got %d, %v", got, err)
 	}
 }
 
 func TestLinkOptionsThatAreWrong(t *testing.T) {
 	for _, allow := range []string{"https://example.com", "example.com/x", "", "a:b:c", "example.com:", "user@example.com"} {
-		f := carton.NewLinkFetcher(carton.LinkOptions{AllowHosts: []string{allow}})
+		f := links.NewFetcher(links.Options{AllowHosts: []string{allow}})
 		if _, err := fetch(t.Context(), f, "https://example.com/", 0, -1); !errors.Is(err, carton.ErrLink) || !strings.Contains(err.Error(), "want HOST or HOST:PORT") {
 			t.Errorf("%q: got %v", allow, err)
 		}
@@ -328,7 +331,7 @@ func TestLinkReadIsInterrupted(t *testing.T) {
 		<-r.Context().Done()
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := allowing(carton.LinkOptions{}, s).Open(ctx, carton.Link{URL: s.URL}, 0, -1)
+	r, err := allowing(links.Options{}, s).Open(ctx, links.Link{URL: s.URL}, 0, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,8 +366,8 @@ func TestLinkHintsNameHosts(t *testing.T) {
 		"http://a!b/x":                    false,
 		"http://models.example:99999999/": false,
 	} {
-		f := carton.NewLinkFetcher(carton.LinkOptions{Attempts: 1})
-		_, err := f.Size(t.Context(), carton.Link{Hash: strings.Repeat("a", 64), URL: address})
+		f := links.NewFetcher(links.Options{Attempts: 1})
+		_, err := f.Size(t.Context(), links.Link{Hash: strings.Repeat("a", 64), URL: address})
 		if err == nil {
 			t.Errorf("%s: no error", address)
 		}

@@ -1,4 +1,4 @@
-package carton_test
+package links_test
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/links"
 )
 
 func TestLinkRedirects(t *testing.T) {
@@ -43,7 +43,7 @@ func TestLinkRedirects(t *testing.T) {
 			"/broken":  "https://user:secret@[broken",
 		}[r.URL.Path], http.StatusTemporaryRedirect)
 	})
-	f := fetcher(carton.LinkOptions{AllowHosts: []string{first.name(), target.name()}}, first, target, other)
+	f := fetcher(links.Options{AllowHosts: []string{first.name(), target.name()}}, first, target, other)
 	for path, ok := range map[string]bool{
 		"/hops/0": true, "/hops/4": true, "/hops/5": false,
 		"/loop": false, "/plain": false, "/private": false, "/number": false, "/user": false, "/file": false, "/other": false, "/broken": false,
@@ -63,12 +63,6 @@ func TestLinkRedirects(t *testing.T) {
 	}
 }
 
-func TestLinkRedirectLimitIsTheOneThatIsKept(t *testing.T) {
-	if carton.MaxLinkRedirects != httprange.MaxRedirects {
-		t.Errorf("got %d, want %d", carton.MaxLinkRedirects, httprange.MaxRedirects)
-	}
-}
-
 // Some servers of cartons name another place to fetch from in a header. It is no
 // redirect: nobody has judged it, and nobody asks there.
 func TestLinkHeaderThatNamesAnotherPlace(t *testing.T) {
@@ -77,7 +71,7 @@ func TestLinkHeaderThatNamesAnotherPlace(t *testing.T) {
 		w.Header().Set("X-Carton-Dl-Url", other.URL+"/elsewhere")
 		serveContent([]byte("content"))(w, r)
 	})
-	f := fetcher(carton.LinkOptions{AllowHosts: []string{first.name(), other.name()}}, first, other)
+	f := fetcher(links.Options{AllowHosts: []string{first.name(), other.name()}}, first, other)
 	if got, err := fetch(t.Context(), f, first.URL+"/x", 0, -1); err != nil || string(got) != "content" {
 		t.Errorf("got %q, %v", got, err)
 	}
