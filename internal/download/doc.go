@@ -15,7 +15,7 @@
 // [RangeSize], less where there is little to share out, by as many workers as
 // have nothing else to do. Any other part is read as one verified stream from its
 // beginning; those of one bundle one after another. No more connections are open
-// at once than Options.Concurrency, or than the [Budget] that several runs share.
+// at once than Options.Concurrency.
 //
 // Copies. A part with Near set is copied from this machine as one verified stream,
 // with no connection, and leaves its bundle: one of which all parts are near is not

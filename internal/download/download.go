@@ -105,8 +105,6 @@ type Job struct {
 type Options struct {
 	// Concurrency is how many connections are open at once; 0 is 8.
 	Concurrency int
-	// Budget, where it is not nil, bounds the connections of several runs together.
-	Budget *Budget
 	// Journal remembers what has arrived; nil remembers nothing.
 	Journal *Journal
 	// Progress is told about every part.
@@ -139,39 +137,4 @@ func Run(ctx context.Context, job Job, opts Options) (Result, error) {
 	}
 	r.workers.Wait()
 	return r.result(), context.Cause(ctx)
-}
-
-// Budget is a number of connections that several runs share.
-type Budget struct{ tokens chan struct{} }
-
-// NewBudget makes a budget of n connections; 0 is 8.
-func NewBudget(n int) *Budget {
-	return &Budget{make(chan struct{}, cmp.Or(max(n, 0), DefaultConcurrency))}
-}
-
-// Connections returns how many there are; 0 for a nil Budget.
-func (b *Budget) Connections() int {
-	if b == nil {
-		return 0
-	}
-	return cap(b.tokens)
-}
-
-// take waits for a connection. A nil Budget has any number.
-func (b *Budget) take(ctx context.Context) error {
-	if b == nil {
-		return ctx.Err()
-	}
-	select {
-	case b.tokens <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (b *Budget) give() {
-	if b != nil {
-		<-b.tokens
-	}
 }

@@ -22,11 +22,9 @@ func (e diskError) Unwrap() error { return e.error }
 
 // fetch fetches n blocks of a part, from block first.
 func (r *run) fetch(p *part, first, n int, buf []byte) error {
-	arrived := 0
-	err := r.opts.Budget.take(p.ctx)
+	arrived, err := 0, p.ctx.Err()
 	if err == nil {
 		arrived, err = r.fetchRange(p, first, n, buf)
-		r.opts.Budget.give()
 	}
 	return r.fetched(p, first+arrived, n-arrived, err)
 }

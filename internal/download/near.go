@@ -16,11 +16,7 @@ func (r *run) near(i int, buf []byte) error {
 	case p.byRanges():
 		return r.beginRanges(p)
 	}
-	if err = r.opts.Budget.take(r.ctx); err == nil {
-		err = r.stream(p, buf)
-		r.opts.Budget.give()
-	}
-	return errors.Join(err, r.ended(p))
+	return errors.Join(r.stream(p, buf), r.ended(p))
 }
 
 // recheckOrCopy reports whether a part is there: from an earlier run, or from its

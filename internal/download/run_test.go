@@ -182,34 +182,6 @@ func TestTheLargestFirst(t *testing.T) {
 	}
 }
 
-func TestABudgetIsForAllRuns(t *testing.T) {
-	budget := download.NewBudget(3)
-	var mu sync.Mutex
-	open, most := 0, 0
-	var runs sync.WaitGroup
-	for range 4 {
-		p := newPlace(9*mib, 100, 2*mib)
-		p.parts[1].Ranged = false
-		p.reading = func(_ context.Context, _ ask, r io.Reader) io.Reader {
-			mu.Lock()
-			defer mu.Unlock()
-			open++
-			most = max(most, open)
-			return &ending{r, func() { mu.Lock(); open--; mu.Unlock() }}
-		}
-		runs.Go(func() {
-			if _, err := download.Run(t.Context(), p.job(), download.Options{Budget: budget}); err != nil {
-				t.Error(err)
-			}
-			p.complete(t)
-		})
-	}
-	runs.Wait()
-	if most > 3 || most == 0 {
-		t.Errorf("%d connections were open at once, want at most 3", most)
-	}
-}
-
 // ending calls a function at the end of a reader.
 type ending struct {
 	r  io.Reader

@@ -12,10 +12,6 @@ import (
 
 // streams brings parts one after another, each as a verified stream.
 func (r *run) streams(u unit, buf []byte) error {
-	if err := r.opts.Budget.take(r.ctx); err != nil {
-		return err
-	}
-	defer r.opts.Budget.give()
 	for _, i := range u.parts {
 		if err := r.ctx.Err(); err != nil {
 			return err
@@ -70,12 +66,7 @@ func (r *run) recheckOrForget(p *part, buf []byte) (bool, error) {
 
 // streamFallen reads a part that ranges don't do for.
 func (r *run) streamFallen(p *part, buf []byte) error {
-	if err := r.opts.Budget.take(r.ctx); err != nil {
-		return err
-	}
-	err := r.stream(p, buf)
-	r.opts.Budget.give()
-	if err != nil {
+	if err := r.stream(p, buf); err != nil {
 		return err
 	}
 	return r.through(p)

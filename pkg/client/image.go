@@ -155,7 +155,7 @@ func (m *imaging) make(ctx context.Context, store layout.Store, plan *convert.Im
 
 // mayPush refuses what can be known not to work before anything is read.
 func (m *imaging) mayPush(ctx context.Context, store layout.Store, plan *convert.ImagePlan, modelHash string) error {
-	if err := layout.CheckArtifact(ctx, store, &layout.Artifact{Layers: plan.Layers()}); err != nil {
+	if err := store.CheckArtifact(ctx, &layout.Artifact{Layers: plan.Layers()}); err != nil {
 		return err
 	}
 	if err := refuseStranger(ctx, store, m.tags); err != nil || !m.opts.NoClobber {

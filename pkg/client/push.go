@@ -321,14 +321,14 @@ func (r *PushResult) took(pushed *layout.PushResult) {
 
 // ask finds out what a push would send, and whether the place would take it.
 func (p *push) ask(ctx context.Context, forms *convert.Forms, result *PushResult) error {
-	if err := layout.CheckArtifact(ctx, p.site.store, forms.Artifact); err != nil {
+	if err := p.site.store.CheckArtifact(ctx, forms.Artifact); err != nil {
 		return err
 	}
 	status := map[digest.Digest]string{}
 	for i := range result.Layers {
 		l := &result.Layers[i]
 		if status[l.Digest] == "" {
-			there, err := layout.Has(ctx, p.site.store, descriptorOf(*l))
+			there, err := p.site.store.Has(ctx, descriptorOf(*l), nil)
 			if err != nil {
 				return err
 			}

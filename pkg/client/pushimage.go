@@ -74,7 +74,8 @@ func (p *push) sendBoth(ctx context.Context, forms *convert.Forms, result *PushR
 		return fmt.Errorf("image form: %w", err)
 	}
 	// The image form may have taken hours: its way is looked at once more.
-	if err := layout.PutManifest(ctx, store, art, layout.PushOptions{Tags: p.tags, NoClobber: p.opts.NoClobber}); err != nil {
+	err = store.PutManifest(ctx, art.Descriptor, art.Manifest, layout.PutOptions{Tags: p.tags, NoClobber: p.opts.NoClobber})
+	if err != nil {
 		return err
 	}
 	result.took(pushed)
@@ -108,7 +109,7 @@ func (p *push) checkImage(ctx context.Context, forms *convert.Forms) error {
 	case p.imagePlan != nil:
 		err = p.imaging.mayPush(ctx, p.site.store, p.imagePlan, p.src.Manifest().ModelHash())
 	case forms.Image != nil:
-		err = layout.CheckArtifact(ctx, p.site.store, forms.Image)
+		err = p.site.store.CheckArtifact(ctx, forms.Image)
 	default:
 		return nil
 	}

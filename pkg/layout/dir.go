@@ -64,6 +64,12 @@ func CreateDir(path string) (*Dir, error) {
 // Path returns the folder's path as it was given.
 func (d *Dir) Path() string { return d.path }
 
+// Local implements [Store]: a folder is on this machine.
+func (d *Dir) Local() bool { return true }
+
+// CheckArtifact implements [Store]: a folder takes anything.
+func (d *Dir) CheckArtifact(context.Context, *Artifact) error { return nil }
+
 // Mount returns false: a folder has no repositories.
 func (d *Dir) Mount(context.Context, ocispec.Descriptor, Origin) (bool, error) { return false, nil }
 

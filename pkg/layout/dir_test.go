@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/internal/place"
-	"github.com/carton-oci/carton-oci/internal/storetest"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/layout/storetest"
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -155,7 +155,7 @@ func TestCreateDirTakesNoFolderThatHoldsSomething(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrNotFound", name, err)
 		}
 		b, desc := storetest.Blob(1, 10)
-		if err := d.Push(t.Context(), desc, storetest.Opener(b), nil); err != nil {
+		if err := d.Push(t.Context(), layout.Layer{Descriptor: desc, Open: storetest.Opener(b)}, layout.Watch{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := layout.OpenDir(d.Path()); err != nil {
@@ -168,7 +168,7 @@ func TestDirLeavesNothingOfAFailedPush(t *testing.T) {
 	d, _ := pushed(t, 1, "v1")
 	before := files(t, d.Path())
 	b, desc := storetest.Blob(9, 1<<20)
-	if err := d.Push(t.Context(), desc, storetest.Opener(b[1:]), nil); !errors.Is(err, layout.ErrDigest) {
+	if err := d.Push(t.Context(), layout.Layer{Descriptor: desc, Open: storetest.Opener(b[1:])}, layout.Watch{}); !errors.Is(err, layout.ErrDigest) {
 		t.Errorf("got %v, want ErrDigest", err)
 	}
 	if diff := cmp.Diff(before, files(t, d.Path())); diff != "" {
@@ -179,7 +179,7 @@ func TestDirLeavesNothingOfAFailedPush(t *testing.T) {
 func TestDirKeepsAnEmptyBlob(t *testing.T) {
 	d, _ := pushed(t, 1)
 	desc := descOf(typeLayer, nil)
-	if err := d.Push(t.Context(), desc, storetest.Opener(nil), nil); err != nil {
+	if err := d.Push(t.Context(), layout.Layer{Descriptor: desc, Open: storetest.Opener(nil)}, layout.Watch{}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := d.Stat(t.Context(), desc.Digest); n != 0 || err != nil {
@@ -197,10 +197,10 @@ func TestDirDamagedBlobs(t *testing.T) {
 	if _, err := d.OpenRange(t.Context(), desc, 0, -1); !errors.Is(err, layout.ErrDigest) {
 		t.Errorf("cut short: got %v, want ErrDigest", err)
 	}
-	if err := d.PutManifest(t.Context(), a.Descriptor, a.Manifest, "v2"); !errors.Is(err, layout.ErrDigest) {
+	if err := d.PutManifest(t.Context(), a.Descriptor, a.Manifest, layout.PutOptions{Tags: []string{"v2"}}); !errors.Is(err, layout.ErrDigest) {
 		t.Errorf("a tag for an artifact that is damaged: got %v, want ErrDigest", err)
 	}
-	if err := d.Push(t.Context(), desc, a.Layers[0].Open, nil); err != nil {
+	if err := d.Push(t.Context(), layout.Layer{Descriptor: desc, Open: a.Layers[0].Open}, layout.Watch{}); err != nil {
 		t.Errorf("is not repaired: %v", err)
 	}
 	if _, err := layout.ReadBlob(t.Context(), d, desc, 1<<20); err != nil {
@@ -215,7 +215,7 @@ func TestDirDamagedBlobs(t *testing.T) {
 	if err := errors.Join(os.Remove(name), os.Mkdir(name, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Push(t.Context(), desc, a.Layers[0].Open, nil); !errors.Is(err, layout.ErrFormat) {
+	if err := d.Push(t.Context(), layout.Layer{Descriptor: desc, Open: a.Layers[0].Open}, layout.Watch{}); !errors.Is(err, layout.ErrFormat) {
 		t.Errorf("a folder in a blob's place: got %v, want ErrFormat", err)
 	}
 }
@@ -223,7 +223,7 @@ func TestDirDamagedBlobs(t *testing.T) {
 func TestDirManifestNeedsItsBlobs(t *testing.T) {
 	d, _ := pushed(t, 1)
 	a := storetest.Artifact(t, 2)
-	if err := d.PutManifest(t.Context(), a.Descriptor, a.Manifest, "v1"); !errors.Is(err, layout.ErrNotFound) {
+	if err := d.PutManifest(t.Context(), a.Descriptor, a.Manifest, layout.PutOptions{Tags: []string{"v1"}}); !errors.Is(err, layout.ErrNotFound) {
 		t.Errorf("got %v, want ErrNotFound", err)
 	}
 	if _, err := d.Resolve(t.Context(), "v1"); !errors.Is(err, layout.ErrNotFound) {
@@ -264,7 +264,7 @@ func ExampleCreateDir() {
 func TestDirTags(t *testing.T) {
 	d, a := pushed(t, 1)
 	for _, tag := range []string{"v1", "1.0-rc_1", "_x", "registry.example:5000/team/model:v1", "a+b@c"} {
-		if err := d.PutManifest(t.Context(), a.Descriptor, a.Manifest, tag); err != nil {
+		if err := d.PutManifest(t.Context(), a.Descriptor, a.Manifest, layout.PutOptions{Tags: []string{tag}}); err != nil {
 			t.Errorf("%s: %v", tag, err)
 		}
 		if desc, err := d.Resolve(t.Context(), tag); err != nil || desc.Digest != a.Digest {
@@ -272,7 +272,7 @@ func TestDirTags(t *testing.T) {
 		}
 	}
 	for _, tag := range []string{"", "-x", ".x", "a b", "a\nb", "ä", strings.Repeat("x", 256), string(a.Digest)} {
-		if err := d.PutManifest(t.Context(), a.Descriptor, a.Manifest, tag); !errors.Is(err, fs.ErrInvalid) {
+		if err := d.PutManifest(t.Context(), a.Descriptor, a.Manifest, layout.PutOptions{Tags: []string{tag}}); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("%q: got %v, want fs.ErrInvalid", tag, err)
 		}
 	}
@@ -296,7 +296,7 @@ func TestDirFindsManifestsThatNoEntryLists(t *testing.T) {
 	}
 	for body, want := range other {
 		b := []byte(body)
-		if err := d.Push(t.Context(), descOf(typeLayer, b), storetest.Opener(b), nil); err != nil {
+		if err := d.Push(t.Context(), layout.Layer{Descriptor: descOf(typeLayer, b), Open: storetest.Opener(b)}, layout.Watch{}); err != nil {
 			t.Fatal(err)
 		}
 		desc, err := d.Resolve(t.Context(), string(digest.FromBytes(b)))
@@ -337,7 +337,7 @@ func TestDirIndexFaults(t *testing.T) {
 		if c.name == "tag twice" || c.name == "bad digest" || c.text == "" {
 			continue // a push may mend these
 		}
-		if err := d.PutManifest(t.Context(), a.Descriptor, a.Manifest, "v2"); !errors.Is(err, layout.ErrFormat) {
+		if err := d.PutManifest(t.Context(), a.Descriptor, a.Manifest, layout.PutOptions{Tags: []string{"v2"}}); !errors.Is(err, layout.ErrFormat) {
 			t.Errorf("%s: PutManifest: got %v, want ErrFormat", c.name, err)
 		}
 		wantText(t, filepath.Join(d.Path(), "index.json"), c.index)
@@ -360,7 +360,7 @@ func TestDirKeepsWhatOthersWroteInIndex(t *testing.T) {
 	if err := os.WriteFile(name, []byte(index), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.PutManifest(t.Context(), a.Descriptor, a.Manifest, "v1"); err != nil {
+	if err := d.PutManifest(t.Context(), a.Descriptor, a.Manifest, layout.PutOptions{Tags: []string{"v1"}}); err != nil {
 		t.Fatal(err)
 	}
 	wantText(t, name, `{"schemaVersion":2,"manifests":[`+strings.ReplaceAll(foreign, "[1, 2]", "[1,2]")+`,`+
@@ -407,7 +407,7 @@ func TestDirMovesTags(t *testing.T) {
 		{a, []string{"y", "y"}, "a:y b:x b:v1"},
 	}
 	for _, s := range steps {
-		if err := d.PutManifest(t.Context(), s.a.Descriptor, s.a.Manifest, s.tags...); err != nil {
+		if err := d.PutManifest(t.Context(), s.a.Descriptor, s.a.Manifest, layout.PutOptions{Tags: s.tags}); err != nil {
 			t.Fatal(err)
 		}
 		if got := entries(t, d, initials); got != s.want {
@@ -425,11 +425,13 @@ func TestDirWaitsForWhoeverWritesTheIndex(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
-	if err := d.PutManifest(ctx, a.Descriptor, a.Manifest, "v1"); !errors.Is(err, context.DeadlineExceeded) {
+	if err := d.PutManifest(ctx, a.Descriptor, a.Manifest, layout.PutOptions{Tags: []string{"v1"}}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want that it waits", err)
 	}
 	done := make(chan error)
-	go func() { done <- d.PutManifest(t.Context(), a.Descriptor, a.Manifest, "v1") }()
+	go func() {
+		done <- d.PutManifest(t.Context(), a.Descriptor, a.Manifest, layout.PutOptions{Tags: []string{"v1"}})
+	}()
 	time.Sleep(20 * time.Millisecond)
 	index := `{"schemaVersion":2,"manifests":[{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"` + string(a.Digest) + `","size":584,` +
 		`"annotations":{"org.opencontainers.image.ref.name":"theirs"}}]}`
@@ -459,9 +461,9 @@ func TestDirWaitsForWhoeverPushesTheSameBlob(t *testing.T) {
 	}
 	done := make(chan error)
 	go func() {
-		done <- d.Push(t.Context(), desc, func(context.Context, int64) (io.ReadCloser, error) {
+		done <- d.Push(t.Context(), layout.Layer{Descriptor: desc, Open: func(context.Context, int64) (io.ReadCloser, error) {
 			return nil, errors.New("reads what another process has pushed")
-		}, nil)
+		}}, layout.Watch{})
 	}()
 	time.Sleep(20 * time.Millisecond)
 	if _, err := other.WriteAt(b, 0); err != nil {
@@ -506,10 +508,10 @@ func TestDirTakesOverWhatADeadProcessLeft(t *testing.T) {
 		// It was killed right after the rename.
 		"blobs/sha256/" + a.Layers[0].Digest.Encoded() + ".partial.journal": "carton-oci partial, version 1\n of a blob that is there",
 	})
-	if err := d.Push(t.Context(), desc, storetest.Opener(b), nil); err != nil {
+	if err := d.Push(t.Context(), layout.Layer{Descriptor: desc, Open: storetest.Opener(b)}, layout.Watch{}); err != nil {
 		t.Error(err)
 	}
-	if err := d.PutManifest(t.Context(), a.Descriptor, a.Manifest, "v1"); err != nil {
+	if err := d.PutManifest(t.Context(), a.Descriptor, a.Manifest, layout.PutOptions{Tags: []string{"v1"}}); err != nil {
 		t.Error(err)
 	}
 	for _, name := range files(t, d.Path()) {

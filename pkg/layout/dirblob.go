@@ -72,48 +72,74 @@ func checkRange(desc ocispec.Descriptor, off, n int64) error {
 
 // Push implements [Store]. The blob gets its name when it is complete, verified
 // and on the disk. One that is there already is read and hashed, and replaced where
-// it is damaged. After an error what has arrived stays for the next push.
-func (d *Dir) Push(ctx context.Context, desc ocispec.Descriptor, open Opener, sent func(off int64)) error {
-	_, err := d.fill(ctx, Layer{Descriptor: desc, Open: open}, nil, func(e progress.Event) {
-		if sent != nil && (e.State == progress.Moving || e.State == progress.Finished) {
-			sent(e.Done)
-		}
-	})
-	return err
-}
-
-// fill is Push of a layer, by many ranges at once where those are cheap. It returns
-// how many bytes an earlier push had brought.
-func (d *Dir) fill(ctx context.Context, l Layer, budget *download.Budget, watch progress.Func) (resumed int64, err error) {
+// it is damaged. After an error what has arrived stays for the next push. Where
+// ranges of the layer are cheap, many of them are fetched at once.
+func (d *Dir) Push(ctx context.Context, l Layer, w Watch) error {
 	if err := CheckDescriptor(l.Descriptor); err != nil {
-		return 0, err
+		return err
 	}
 	if err := d.create(ctx); err != nil {
-		return 0, err
+		return err
 	}
-	there, damaged, err := d.has(ctx, l.Descriptor, nil)
+	w = w.NonNil()
+	there, damaged, err := d.look(ctx, l.Descriptor, w.Moved)
 	if there || err != nil {
-		return 0, err
+		return err
+	}
+	if damaged {
+		w.Retrying(0, errorf(ErrDigest, string(l.Digest), "is damaged in %s, and replaced", quote(d.path)))
 	}
 	f, err := d.acquire(ctx, blobPath(l.Digest), place.Options{Replace: damaged, Resume: true})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if f == nil { // another process has pushed it meanwhile
-		if there, _, err = d.has(ctx, l.Descriptor, nil); err == nil && !there {
+		if there, _, err = d.look(ctx, l.Descriptor, nil); err == nil && !there {
 			err = errorf(ErrDigest, string(l.Digest), "another process left other bytes in %s", quote(d.path))
 		}
-		return 0, err
+		return err
 	}
-	partial := download.NewPartial(f)
-	err = partial.End(l.download(ctx, f, partial, budget, watch))
-	return partial.Resumed(), err
+	return d.fill(ctx, f, l, w)
 }
 
+// PushStream implements [Store]: a blob's name is its digest.
+func (d *Dir) PushStream(context.Context, int64, Opener, Watch) (digest.Digest, error) {
+	return "", ErrNoStream
+}
+
+// fill brings a layer's bytes to its file, and gives that its name.
+func (d *Dir) fill(ctx context.Context, f *place.File, l Layer, w Watch) error {
+	var resumed int64 // that w was told of
+	partial := download.NewPartial(f)
+	err := partial.End(l.download(ctx, f, partial, func(e progress.Event) {
+		switch e.State {
+		case progress.Resumed:
+			resumed = e.Done
+			w.Resumed(e.Done)
+		case progress.Moving, progress.Finished:
+			w.Moved(e.Done)
+		case progress.Retrying:
+			w.Retrying(e.Done, e.Err)
+		}
+	}))
+	if err != nil {
+		return attempted{err}
+	}
+	if n := partial.Resumed(); n != resumed {
+		w.Resumed(n)
+	}
+	w.Sent(l.Size - partial.Resumed())
+	return nil
+}
+
+// attempted is an error after several attempts: whoever called makes no more.
+type attempted struct{ error }
+
+func (e attempted) Unwrap() error { return e.error }
+func (attempted) Temporary() bool { return false }
+
 // download fills the blob's file.
-func (l *Layer) download(
-	ctx context.Context, f *place.File, partial *download.Partial, budget *download.Budget, watch progress.Func,
-) error {
+func (l *Layer) download(ctx context.Context, f *place.File, partial *download.Partial, watch progress.Func) error {
 	job := l.job(ctx, f)
 	err := partial.TakeOver(ctx, string(l.Digest), &job)
 	if err == nil {
@@ -122,7 +148,7 @@ func (l *Layer) download(
 	if err != nil {
 		return place.Explain("write", f.Name(), err)
 	}
-	return partial.Run(ctx, download.Options{Concurrency: budget.Connections(), Budget: budget, Progress: watch})
+	return partial.Run(ctx, download.Options{Concurrency: l.Connections, Progress: watch})
 }
 
 // job is the download of a layer into a file.
@@ -159,14 +185,14 @@ func (unclosed) Close() error { return nil }
 // Has reports whether a blob is there, which is to say that it has its digest: a
 // blob of the right size may be what a disk, a copy or somebody else made of it, and
 // an artifact that is pushed relies on it.
-func (d *Dir) Has(ctx context.Context, desc ocispec.Descriptor) (bool, error) {
-	there, _, err := d.has(ctx, desc, nil)
+func (d *Dir) Has(ctx context.Context, desc ocispec.Descriptor, moved func(off int64)) (bool, error) {
+	there, _, err := d.look(ctx, desc, moved)
 	return there, err
 }
 
-// has reports whether a blob is there, or other bytes are in its place. read, which
+// look reports whether a blob is there, or other bytes are in its place. moved, which
 // may be nil, is told how far it has been read.
-func (d *Dir) has(ctx context.Context, desc ocispec.Descriptor, read func(off int64)) (there, damaged bool, err error) {
+func (d *Dir) look(ctx context.Context, desc ocispec.Descriptor, moved func(off int64)) (there, damaged bool, err error) {
 	size, err := d.Stat(ctx, desc.Digest)
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -182,7 +208,7 @@ func (d *Dir) has(ctx context.Context, desc ocispec.Descriptor, read func(off in
 	}
 	v := NewVerifier(r, desc)
 	defer v.Close()
-	_, err = io.CopyBuffer(&sentWriter{ctx: ctx, w: io.Discard, sent: read}, readerFunc(v.Read), make([]byte, copyBuffer))
+	_, err = io.CopyBuffer(&sentWriter{ctx: ctx, w: io.Discard, sent: moved}, readerFunc(v.Read), make([]byte, copyBuffer))
 	if errors.Is(err, ErrDigest) {
 		return false, true, nil
 	}

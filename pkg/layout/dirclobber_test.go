@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/internal/place"
-	"github.com/carton-oci/carton-oci/internal/storetest"
 	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/layout/storetest"
 )
 
 // Two pushes have both seen that there is no such tag, and wait for the index.

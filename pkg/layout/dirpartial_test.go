@@ -11,9 +11,9 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/carton-oci/carton-oci/internal/storetest"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/layout/storetest"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/google/go-cmp/cmp"
 )
@@ -38,7 +38,7 @@ func TestPushRepairsADamagedBlob(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if there, err := layout.Has(t.Context(), d, desc); there || err != nil {
+		if there, err := d.Has(t.Context(), desc, nil); there || err != nil {
 			t.Errorf("%s: there: %v, %v", name, there, err)
 		}
 		var states []string

@@ -162,12 +162,8 @@ func (d *Dir) FetchManifest(ctx context.Context, desc ocispec.Descriptor) ([]byt
 
 // PutManifest implements [Store]. The blobs that an image manifest lists must be
 // there.
-func (d *Dir) PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, tags ...string) error {
-	return d.putManifest(ctx, desc, content, false, tags...)
-}
-
-func (d *Dir) putManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, noClobber bool, tags ...string) error {
-	for _, tag := range tags {
+func (d *Dir) PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, opts PutOptions) error {
+	for _, tag := range opts.Tags {
 		if !tagPattern.MatchString(tag) || CheckDigest(digest.Digest(tag)) == nil {
 			return fmt.Errorf("tag %s: %w", quote(tag), fs.ErrInvalid)
 		}
@@ -178,15 +174,12 @@ func (d *Dir) putManifest(ctx context.Context, desc ocispec.Descriptor, content 
 	if err := d.complete(ctx, desc, content); err != nil {
 		return err
 	}
-	open := func(_ context.Context, off int64) (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(content[off:])), nil
-	}
-	if err := d.Push(ctx, desc, open, nil); err != nil {
+	if err := d.Push(ctx, manifestLayer(desc, content), Watch{}); err != nil {
 		return err
 	}
 	return d.write(ctx, ocispec.ImageIndexFile, true, func() ([]byte, error) {
-		if noClobber {
-			if err := CheckTags(ctx, d, desc.Digest, tags...); err != nil {
+		if opts.NoClobber {
+			if err := CheckTags(ctx, d, desc.Digest, opts.Tags...); err != nil {
 				return nil, err
 			}
 		}
@@ -194,9 +187,16 @@ func (d *Dir) putManifest(ctx context.Context, desc ocispec.Descriptor, content 
 		if err != nil {
 			return nil, err
 		}
-		index.put(desc, tags)
+		index.put(desc, opts.Tags)
 		return marshal(index)
 	})
+}
+
+// manifestLayer is an image manifest as a blob.
+func manifestLayer(desc ocispec.Descriptor, content []byte) Layer {
+	return Layer{Descriptor: desc, Open: func(_ context.Context, off int64) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(content[off:])), nil
+	}}
 }
 
 // complete wants every blob of an image manifest to be in the folder, and no

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/carton-oci/carton-oci/internal/storetest"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/layout/storetest"
 	"github.com/google/go-cmp/cmp"
 	orascontent "oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/content/oci"

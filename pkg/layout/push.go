@@ -1,17 +1,18 @@
 package layout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 
-	"github.com/carton-oci/carton-oci/internal/download"
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 const (
@@ -29,7 +30,7 @@ type PushOptions struct {
 	Tags []string
 	// NoClobber refuses, with ErrTagExists, to move a tag that points to another
 	// artifact. It looks before anything is sent and again before the tags move
-	// ([PutManifest]).
+	// ([PutOptions]).
 	NoClobber bool
 	// Concurrency is how many blobs are pushed at once; 0 is 8.
 	Concurrency int
@@ -62,10 +63,8 @@ type PushResult struct {
 	// digest have the one status of their blob.
 	Config LayerStatus
 	Layers []LayerStatus
-	// BytesUploaded counts the bytes of blobs that went out in this run. Those
-	// that had to be sent again, and those of attempts that failed, count again
-	// where the store tells of them (a registry does); else it is the sum of the
-	// sizes of the blobs that were uploaded.
+	// BytesUploaded counts the bytes of blobs that went out in this run, as the
+	// store told ([Watch].Sent).
 	BytesUploaded int64
 	// BytesResumed counts the bytes of uploaded blobs that the store had from an
 	// earlier run: neither sent now nor part of BytesUploaded.
@@ -75,91 +74,41 @@ type PushResult struct {
 // Push brings an artifact to a store: every blob that is not there, once, and
 // then the image manifest, and the tags with it. A blob is opened only if it is
 // neither there nor can be mounted from one of its origins. What the store is
-// known not to take is refused before anything else ([CheckArtifact]), and what a
-// layer's source does not vouch for, before the image manifest goes. On an
+// known not to take is refused before anything else ([Store].CheckArtifact), and
+// what a layer's source does not vouch for, before the image manifest goes. On an
 // error the tags are where they were; blobs that are through stay.
 func Push(ctx context.Context, s Store, a *Artifact, opts PushOptions) (*PushResult, error) {
-	if err := CheckArtifact(ctx, s, a); err != nil {
+	if err := s.CheckArtifact(ctx, a); err != nil {
 		return nil, err
-	}
-	p := &pusher{
-		store: s, opts: opts, budget: download.NewBudget(opts.Concurrency),
-		status: map[digest.Digest]Status{}, resumed: map[digest.Digest]int64{},
 	}
 	if opts.NoClobber {
 		if err := CheckTags(ctx, s, a.Digest, opts.Tags...); err != nil {
 			return nil, err
 		}
 	}
+	opts.Concurrency = cmp.Or(max(opts.Concurrency, 0), defaultConcurrency)
+	p := &pusher{
+		store: s, opts: opts, ranges: make(chan struct{}, opts.Concurrency),
+		status: map[digest.Digest]Status{}, resumed: map[digest.Digest]int64{},
+	}
 	if err := p.pushAll(ctx, uniqueLayers(a)); err != nil {
 		return nil, err
 	}
-	if err := PutManifest(ctx, s, a, opts); err != nil {
-		return nil, err
-	}
-	return p.result(a), nil
-}
-
-// PutManifest is the end of [Push]: the image manifest, whose blobs are there, and the
-// tags. With NoClobber it looks at the tags once more, in a folder while nobody else
-// writes its index; a registry has no such thing, and a tag that moves between two
-// requests of ours is moved again.
-func PutManifest(ctx context.Context, s Store, a *Artifact, opts PushOptions) error {
-	var err error
-	if d, ok := s.(*Dir); ok {
-		err = d.putManifest(ctx, a.Descriptor, a.Manifest, opts.NoClobber, opts.Tags...)
-	} else {
-		if opts.NoClobber {
-			err = CheckTags(ctx, s, a.Digest, opts.Tags...)
-		}
-		if err == nil {
-			err = s.PutManifest(ctx, a.Descriptor, a.Manifest, opts.Tags...)
-		}
-	}
+	err := s.PutManifest(ctx, a.Descriptor, a.Manifest, PutOptions{Tags: opts.Tags, NoClobber: opts.NoClobber})
 	if err != nil && !errors.Is(err, ErrTagExists) {
 		err = fmt.Errorf("push image manifest: %w", err)
 	}
-	return err
-}
-
-// CheckArtifact asks a store whether it is known not to take an artifact: too
-// large a layer, too many of them. It sends nothing to the place that the store
-// stands for. A store that knows no limits has no objection.
-func CheckArtifact(ctx context.Context, s Store, a *Artifact) error {
-	if c, ok := s.(interface {
-		CheckArtifact(ctx context.Context, a *Artifact) error
-	}); ok {
-		return c.CheckArtifact(ctx, a)
+	if err != nil {
+		return nil, err
 	}
-	return nil
-}
-
-// Has reports whether a store holds a blob: by its digest; by media type, digest and
-// size where the store knows content so ([FromTarget]); by its content in a folder
-// ([Dir.Has]). One of another size is ErrDigest elsewhere.
-func Has(ctx context.Context, s Store, desc ocispec.Descriptor) (bool, error) {
-	if byDescriptor, ok := s.(interface {
-		Has(ctx context.Context, desc ocispec.Descriptor) (bool, error)
-	}); ok {
-		return byDescriptor.Has(ctx, desc)
-	}
-	size, err := s.Stat(ctx, desc.Digest)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return false, nil
-	case err != nil:
-		return false, err
-	case size != desc.Size:
-		return false, errorf(ErrDigest, string(desc.Digest), "is %d bytes in the store, want %d", size, desc.Size)
-	}
-	return true, nil
+	return p.result(a), nil
 }
 
 type pusher struct {
 	store  Store
 	opts   PushOptions
 	sent   atomic.Int64
-	budget *download.Budget // connections that read ranges
+	ranges chan struct{} // holds one for each range of a source that is open
 
 	mu      sync.Mutex
 	status  map[digest.Digest]Status
@@ -207,11 +156,7 @@ func (p *pusher) pushAll(ctx context.Context, layers []Layer) error {
 	defer stop(nil)
 	next := make(chan Layer)
 	var workers sync.WaitGroup
-	n := p.opts.Concurrency
-	if n <= 0 {
-		n = defaultConcurrency
-	}
-	for range min(n, len(layers)) {
+	for range min(p.opts.Concurrency, len(layers)) {
 		workers.Go(func() {
 			for l := range next {
 				if ctx.Err() != nil {
@@ -256,7 +201,7 @@ func (p *pusher) pushOne(ctx context.Context, l Layer) error {
 
 // bring gets a blob into the store in the cheapest way that works.
 func (p *pusher) bring(ctx context.Context, l Layer) (Status, error) {
-	there, err := p.has(ctx, l)
+	there, err := p.store.Has(ctx, l.Descriptor, func(off int64) { p.report(l, progress.Moving, off, nil) })
 	if err != nil {
 		return "", err
 	}
@@ -273,19 +218,6 @@ func (p *pusher) bring(ctx context.Context, l Layer) (Status, error) {
 		}
 	}
 	return Uploaded, p.upload(ctx, l)
-}
-
-// has asks whether the store holds a blob, and tells how far a folder's has been read.
-func (p *pusher) has(ctx context.Context, l Layer) (bool, error) {
-	d, ok := p.store.(*Dir)
-	if !ok {
-		return Has(ctx, p.store, l.Descriptor)
-	}
-	there, damaged, err := d.has(ctx, l.Descriptor, func(off int64) { p.report(l, progress.Moving, off, nil) })
-	if damaged {
-		p.report(l, progress.Retrying, 0, errorf(ErrDigest, string(l.Digest), "is damaged in %s, and replaced", quote(d.path)))
-	}
-	return there, err
 }
 
 // upload pushes a blob. Where what arrived does not have the digest, the source
@@ -305,11 +237,15 @@ func (p *pusher) try(ctx context.Context, l Layer) error {
 	if l.Open == nil {
 		return errorf(ErrNotFound, string(l.Digest), "is not in the store and nothing else has it")
 	}
-	if d, ok := p.store.(*Dir); ok {
-		return p.fill(ctx, d, l)
+	l = p.sharing(l)
+	w := Watch{
+		Resumed:  func(n int64) { p.resume(l, n) },
+		Moved:    func(off int64) { p.report(l, progress.Moving, off, nil) },
+		Sent:     func(n int64) { p.sent.Add(n) },
+		Retrying: func(off int64, err error) { p.report(l, progress.Retrying, off, err) },
 	}
 	for attempt := 1; ; attempt++ {
-		err := p.send(ctx, l)
+		err := p.store.Push(ctx, l, w)
 		if err == nil || attempt == pushAttempts || ctx.Err() != nil || !temporary(err) {
 			return err
 		}
@@ -317,43 +253,36 @@ func (p *pusher) try(ctx context.Context, l Layer) error {
 	}
 }
 
-// send is one attempt to bring a blob's bytes to the store.
-func (p *pusher) send(ctx context.Context, l Layer) error {
-	moved := func(off int64) { p.report(l, progress.Moving, off, nil) }
-	if s, ok := p.store.(interface {
-		Upload(ctx context.Context, desc ocispec.Descriptor, open Opener, w Watch) error
-	}); ok {
-		return s.Upload(ctx, l.Descriptor, l.Open, Watch{
-			Moved:   moved,
-			Sent:    func(n int64) { p.sent.Add(n) },
-			Resumed: func(n int64) { p.resume(l, n) },
-		})
+// sharing has a layer's ranges take turns with those of the other layers.
+func (p *pusher) sharing(l Layer) Layer {
+	open := l.OpenRange
+	if open == nil {
+		return l
 	}
-	err := p.store.Push(ctx, l.Descriptor, l.Open, moved)
-	if err == nil {
-		p.sent.Add(l.Size)
+	l.Connections = p.opts.Concurrency
+	l.OpenRange = func(ctx context.Context, off, n int64) (io.ReadCloser, error) {
+		select {
+		case p.ranges <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		r, err := open(ctx, off, n)
+		if err != nil {
+			<-p.ranges
+			return nil, err
+		}
+		var once sync.Once
+		return iox.Over{ReadCloser: r, Under: closerFunc(func() error {
+			once.Do(func() { <-p.ranges })
+			return nil
+		})}, nil
 	}
-	return err
+	return l
 }
 
-// fill brings a blob to a folder.
-func (p *pusher) fill(ctx context.Context, d *Dir, l Layer) error {
-	resumed, err := d.fill(ctx, l, p.budget, func(e progress.Event) {
-		switch e.State {
-		case progress.Resumed:
-			p.resume(l, e.Done)
-		case progress.Moving, progress.Retrying:
-			p.report(l, e.State, e.Done, e.Err)
-		}
-	})
-	if err == nil {
-		p.mu.Lock()
-		p.resumed[l.Digest] = resumed
-		p.mu.Unlock()
-		p.sent.Add(l.Size - resumed)
-	}
-	return err
-}
+type closerFunc func() error
+
+func (f closerFunc) Close() error { return f() }
 
 // resume notes how much of a blob the store has from an earlier run.
 func (p *pusher) resume(l Layer, n int64) {

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/carton-oci/carton-oci/internal/storetest"
 	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/layout/storetest"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -31,7 +31,7 @@ type spy struct {
 	names map[digest.Digest]string
 
 	mount func(from layout.Origin) (bool, error)
-	stat  func(dgst digest.Digest) (int64, error)
+	has   func(desc ocispec.Descriptor) (bool, error)
 	push  func(desc ocispec.Descriptor) error
 }
 
@@ -49,12 +49,12 @@ func (s *spy) called(format string, args ...any) {
 	s.calls = append(s.calls, fmt.Sprintf(format, args...))
 }
 
-func (s *spy) Stat(ctx context.Context, dgst digest.Digest) (int64, error) {
-	s.called("stat %s", s.names[dgst])
-	if s.stat != nil {
-		return s.stat(dgst)
+func (s *spy) Has(ctx context.Context, desc ocispec.Descriptor, moved func(off int64)) (bool, error) {
+	s.called("has %s", s.names[desc.Digest])
+	if s.has != nil {
+		return s.has(desc)
 	}
-	return s.Store.Stat(ctx, dgst)
+	return s.Store.Has(ctx, desc, moved)
 }
 
 func (s *spy) Mount(_ context.Context, desc ocispec.Descriptor, from layout.Origin) (bool, error) {
@@ -65,19 +65,19 @@ func (s *spy) Mount(_ context.Context, desc ocispec.Descriptor, from layout.Orig
 	return false, nil
 }
 
-func (s *spy) Push(ctx context.Context, desc ocispec.Descriptor, open layout.Opener, sent func(int64)) error {
-	s.called("push %s", s.names[desc.Digest])
+func (s *spy) Push(ctx context.Context, l layout.Layer, w layout.Watch) error {
+	s.called("push %s", s.names[l.Digest])
 	if s.push != nil {
-		if err := s.push(desc); err != nil {
+		if err := s.push(l.Descriptor); err != nil {
 			return err
 		}
 	}
-	return s.Store.Push(ctx, desc, open, sent)
+	return s.Store.Push(ctx, l, w)
 }
 
-func (s *spy) PutManifest(ctx context.Context, desc ocispec.Descriptor, b []byte, tags ...string) error {
-	s.called("put %s", strings.Join(tags, ","))
-	return s.Store.PutManifest(ctx, desc, b, tags...)
+func (s *spy) PutManifest(ctx context.Context, desc ocispec.Descriptor, b []byte, opts layout.PutOptions) error {
+	s.called("put %s", strings.Join(opts.Tags, ","))
+	return s.Store.PutManifest(ctx, desc, b, opts)
 }
 
 // sample is an artifact with a content that occurs twice.
@@ -96,7 +96,7 @@ func TestPushInOrder(t *testing.T) {
 	a := sample(t)
 	s := newSpy(a)
 	one := a.Layers[0]
-	if err := s.Store.Push(t.Context(), a.Layers[1].Descriptor, a.Layers[1].Open, nil); err != nil {
+	if err := s.Store.Push(t.Context(), a.Layers[1], layout.Watch{}); err != nil {
 		t.Fatal(err)
 	}
 	s.mount = func(from layout.Origin) (bool, error) { return from.Repository == "from/2", nil }
@@ -105,10 +105,10 @@ func TestPushInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"stat config", "push config",
-		"stat model/0", "mount model/0 from from/0", "mount model/0 from from/2",
-		"stat model/1",
-		"stat model/3", "mount model/3 from from/3", "push model/3",
+		"has config", "push config",
+		"has model/0", "mount model/0 from from/0", "mount model/0 from from/2",
+		"has model/1",
+		"has model/3", "mount model/3 from from/3", "push model/3",
 		"put v1,v2",
 	}
 	if diff := cmp.Diff(want, s.calls); diff != "" {
@@ -237,10 +237,11 @@ func TestPushFaults(t *testing.T) {
 		edit func(*layout.Artifact, *spy)
 		want error
 	}{
-		{"stat fails", func(_ *layout.Artifact, s *spy) { s.stat = func(digest.Digest) (int64, error) { return 0, broken } }, broken},
+		{"asking fails", func(_ *layout.Artifact, s *spy) {
+			s.has = func(ocispec.Descriptor) (bool, error) { return false, broken }
+		}, broken},
 		{"mount fails", func(_ *layout.Artifact, s *spy) { s.mount = func(layout.Origin) (bool, error) { return false, broken } }, broken},
 		{"source fails", func(a *layout.Artifact, _ *spy) { a.Layers[3].Open = nothing }, broken},
-		{"another size is there", func(_ *layout.Artifact, s *spy) { s.stat = func(digest.Digest) (int64, error) { return 99, nil } }, layout.ErrDigest},
 		{"nobody has it", func(a *layout.Artifact, _ *spy) { a.Layers[3].Open = nil }, layout.ErrNotFound},
 		{"manifest is not what it says", func(a *layout.Artifact, _ *spy) { a.Manifest = []byte("{}") }, layout.ErrDigest},
 	}
@@ -303,7 +304,7 @@ func TestNoClobber(t *testing.T) {
 	// The tag appears while blobs are on their way.
 	s.push = func(ocispec.Descriptor) error {
 		s.push = nil
-		return s.Store.PutManifest(t.Context(), theirs.Descriptor, theirs.Manifest, "v4")
+		return s.Store.PutManifest(t.Context(), theirs.Descriptor, theirs.Manifest, layout.PutOptions{Tags: []string{"v4"}})
 	}
 	_, err := layout.Push(t.Context(), s, mine, layout.PushOptions{Tags: []string{"v4"}, NoClobber: true, Concurrency: 1})
 	if !errors.Is(err, layout.ErrTagExists) {
@@ -348,7 +349,7 @@ func TestPushAtMostSoManyAtOnce(t *testing.T) {
 func TestPushReportsProgress(t *testing.T) {
 	a := sample(t)
 	s := newSpy(a)
-	if err := s.Store.Push(t.Context(), a.Layers[1].Descriptor, a.Layers[1].Open, nil); err != nil {
+	if err := s.Store.Push(t.Context(), a.Layers[1], layout.Watch{}); err != nil {
 		t.Fatal(err)
 	}
 	s.mount = func(from layout.Origin) (bool, error) { return from.Repository == "from/0", nil }
@@ -403,14 +404,13 @@ type teller struct {
 	check  error
 }
 
-func (s *teller) Upload(ctx context.Context, desc ocispec.Descriptor, open layout.Opener, w layout.Watch) error {
-	if s.names[desc.Digest] == "config" {
-		return s.Push(ctx, desc, open, w.Moved)
+func (s *teller) Push(ctx context.Context, l layout.Layer, w layout.Watch) error {
+	if s.names[l.Digest] != "config" {
+		if err := s.upload(w); err != nil {
+			return err
+		}
 	}
-	if err := s.upload(w); err != nil {
-		return err
-	}
-	return s.Push(ctx, desc, open, w.Moved)
+	return s.spy.Push(ctx, l, layout.Watch{Moved: w.Moved})
 }
 
 func (s *teller) CheckArtifact(context.Context, *layout.Artifact) error {
@@ -476,7 +476,7 @@ func TestPushIsRefusedFirst(t *testing.T) {
 	if !errors.Is(err, layout.ErrLimit) || len(s.calls) != 1 {
 		t.Errorf("got %v after %q", err, s.calls)
 	}
-	if err := layout.CheckArtifact(t.Context(), s.spy, a); err != nil {
+	if err := s.spy.CheckArtifact(t.Context(), a); err != nil {
 		t.Errorf("a store without limits: %v", err)
 	}
 }

@@ -38,43 +38,80 @@ type Fetcher interface {
 }
 
 // Store is a place that keeps OCI content: one repository of a registry, an
-// image-layout folder, or any oras.Target ([FromTarget]).
+// image-layout folder ([Dir]), or any oras.Target ([FromTarget], which is also the
+// shortest way to a store of one's own).
 //
-// A store may have methods besides, which [Push] and the functions of this
-// package look for:
-//
-//	// Has is what the function of this name asks, where a digest alone says too little.
-//	Has(ctx context.Context, desc ocispec.Descriptor) (bool, error)
-//	// Upload is Push that tells more, and may go on with what an earlier run began.
-//	Upload(ctx context.Context, desc ocispec.Descriptor, open Opener, w Watch) error
-//	// CheckArtifact refuses what the store is known not to take, before any byte is sent.
-//	CheckArtifact(ctx context.Context, a *Artifact) error
+// These methods are all that is asked of a store: one that is embedded in a struct
+// does there what it does alone. Implementations are safe for concurrent use, and
+// pass the tests of package storetest.
 type Store interface {
 	Fetcher
 	// Stat returns a blob's size in bytes, ErrNotFound where there is none.
 	Stat(ctx context.Context, dgst digest.Digest) (int64, error)
+	// Has reports whether an artifact that is pushed can rely on the store for a
+	// blob. A store whose content may be damaged reads the blob, and tells moved, which
+	// may be nil, how far it is. A blob of another size is ErrDigest where Push could
+	// not replace it.
+	Has(ctx context.Context, desc ocispec.Descriptor, moved func(off int64)) (bool, error)
+	// Local reports whether reading a blob of the store costs no network.
+	Local() bool
+	// CheckArtifact refuses what the store is known not to take: too large a layer,
+	// too many of them. It sends nothing.
+	CheckArtifact(ctx context.Context, a *Artifact) error
 	// Mount makes a blob of another repository of the same registry appear here,
 	// without its bytes travelling. It returns false where the store can't.
 	Mount(ctx context.Context, desc ocispec.Descriptor, from Origin) (bool, error)
 	// Push stores a blob. It reads each byte once unless an attempt fails, hashes
-	// what it sends, and completes nothing that does not have desc's digest and
-	// size. sent, which may be nil, is told the offset that an attempt has reached.
-	Push(ctx context.Context, desc ocispec.Descriptor, open Opener, sent func(off int64)) error
-	// PutManifest stores an image manifest and points the tags to it. With no tag
-	// it is stored by digest.
-	PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, tags ...string) error
+	// what it stores, and completes nothing that does not have the layer's digest and
+	// size: that is ErrDigest. It may go on with what an earlier push brought. An error
+	// of the layer's source comes back as it is, or with text around it.
+	Push(ctx context.Context, l Layer, w Watch) error
+	// PushStream stores a blob of size bytes whose digest nobody knows, and returns
+	// the digest. It reads what open gives once. A store that needs the digest first
+	// returns ErrNoStream.
+	PushStream(ctx context.Context, size int64, open Opener, w Watch) (digest.Digest, error)
+	// PutManifest stores an image manifest, whose blobs are there, and points the tags
+	// to it. With no tag it is stored by digest. Bytes that are not what desc says are
+	// ErrDigest.
+	PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, opts PutOptions) error
+}
+
+// PutOptions say what an image manifest is stored as.
+type PutOptions struct {
+	// Tags are pointed to the image manifest.
+	Tags []string
+	// NoClobber refuses, with ErrTagExists, to move a tag that points to another
+	// one. A folder looks while nobody else writes its index; a registry has no such
+	// thing, and a tag that moves between two requests is moved again.
+	NoClobber bool
 }
 
 // Watch is told how a blob gets to its store. The functions may be nil; they are
 // called in the middle of the transfer, one at a time.
 type Watch struct {
-	// Resumed is told how many bytes of an earlier run the store has, before
-	// anything is sent; and 0, should they turn out to be of no use.
+	// Resumed is told how many bytes of an earlier push the store has, before
+	// anything is sent; and again, where fewer turn out to be of use.
 	Resumed func(n int64)
 	// Moved is told the offset that an attempt has reached.
 	Moved func(off int64)
-	// Sent is told that n bytes more went out, also those that went out before.
+	// Sent is told that n bytes more went out. Those that go out again, and those
+	// of attempts that fail, count where the store can tell (a registry can).
 	Sent func(n int64)
+	// Retrying is told why the bytes from off on are fetched again.
+	Retrying func(off int64, err error)
+}
+
+// NonNil returns w with functions that do nothing in the place of those that are nil.
+func (w Watch) NonNil() Watch {
+	for _, f := range []*func(int64){&w.Resumed, &w.Moved, &w.Sent} {
+		if *f == nil {
+			*f = func(int64) {}
+		}
+	}
+	if w.Retrying == nil {
+		w.Retrying = func(int64, error) {}
+	}
+	return w
 }
 
 // Opener opens a blob's bytes from offset off to the end. It can be called any
@@ -101,6 +138,8 @@ type Layer struct {
 	// more than those. A store that writes files fills them from many ranges at
 	// once, and goes on with what an earlier push has brought.
 	OpenRange func(ctx context.Context, off, n int64) (io.ReadCloser, error)
+	// Connections is how many ranges are to be open at once; 0 is 8. [Push] sets it.
+	Connections int
 	// CheckRanges, where it is not nil, says what is wrong with a blob that was read
 	// through OpenRange alone, although it has its digest: what Open would have found
 	// around the bytes. crc is their CRC-32 (IEEE).

@@ -4,14 +4,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/carton-oci/carton-oci/internal/storetest"
 	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/layout/storetest"
 	"oras.land/oras-go/v2/content/memory"
 	"oras.land/oras-go/v2/content/oci"
 )
 
 func TestDirIsAStore(t *testing.T) {
-	storetest.Run(t, func() layout.Store {
+	storetest.TestStore(t, func() layout.Store {
 		d, err := layout.CreateDir(filepath.Join(t.TempDir(), "layout"))
 		if err != nil {
 			t.Fatal(err)
@@ -21,11 +21,11 @@ func TestDirIsAStore(t *testing.T) {
 }
 
 func TestMemoryTargetIsAStore(t *testing.T) {
-	storetest.Run(t, func() layout.Store { return layout.FromTarget(memory.New()) })
+	storetest.TestStore(t, func() layout.Store { return layout.FromTarget(memory.New()) })
 }
 
 func TestLayoutTargetIsAStore(t *testing.T) {
-	storetest.Run(t, func() layout.Store {
+	storetest.TestStore(t, func() layout.Store {
 		s, err := oci.New(t.TempDir())
 		if err != nil {
 			t.Fatal(err)

@@ -15,15 +15,11 @@ var ErrNoStream = errors.New("takes no blob without its digest")
 // PushStream stores a blob of size bytes whose digest nobody knows, and returns
 // the digest. Where the store takes such a blob (a registry that takes chunks),
 // what open gives is read once, and stored is true. Else it is read to learn the
-// digest only, and Push has to follow.
+// digest only, and a push has to follow.
 func PushStream(ctx context.Context, s Store, size int64, open Opener, w Watch) (dgst digest.Digest, stored bool, err error) {
-	if streamer, ok := s.(interface {
-		PushStream(ctx context.Context, size int64, open Opener, w Watch) (digest.Digest, error)
-	}); ok {
-		dgst, err := streamer.PushStream(ctx, size, open, w)
-		if !errors.Is(err, ErrNoStream) {
-			return dgst, err == nil, err
-		}
+	dgst, err = s.PushStream(ctx, size, open, w)
+	if !errors.Is(err, ErrNoStream) {
+		return dgst, err == nil, err
 	}
 	r, err := open(ctx, 0)
 	if err != nil {

@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -124,8 +123,14 @@ func (s *target) Stat(ctx context.Context, dgst digest.Digest) (int64, error) {
 	return 0, errorf(ErrNotFound, string(dgst), "the target does not say how large it is")
 }
 
-// Has reports whether the target holds content under just this descriptor.
-func (s *target) Has(ctx context.Context, desc ocispec.Descriptor) (bool, error) {
+// Local implements [Store]: where a target keeps its content nobody knows.
+func (s *target) Local() bool { return false }
+
+// CheckArtifact implements [Store]: what a target does not take, it says itself.
+func (s *target) CheckArtifact(context.Context, *Artifact) error { return nil }
+
+// Has implements [Store]: it asks for content under just this descriptor.
+func (s *target) Has(ctx context.Context, desc ocispec.Descriptor, _ func(off int64)) (bool, error) {
 	ok, err := s.t.Exists(ctx, desc)
 	if ok && err == nil {
 		s.remember(desc)
@@ -136,15 +141,21 @@ func (s *target) Has(ctx context.Context, desc ocispec.Descriptor) (bool, error)
 // Mount implements [Store]: a target has no repositories.
 func (s *target) Mount(context.Context, ocispec.Descriptor, Origin) (bool, error) { return false, nil }
 
+// PushStream implements [Store]: a target is given descriptors.
+func (s *target) PushStream(context.Context, int64, Opener, Watch) (digest.Digest, error) {
+	return "", ErrNoStream
+}
+
 // Push implements [Store].
-func (s *target) Push(ctx context.Context, desc ocispec.Descriptor, open Opener, sent func(off int64)) error {
+func (s *target) Push(ctx context.Context, l Layer, w Watch) error {
+	desc := l.Descriptor
 	if err := CheckDescriptor(desc); err != nil {
 		return err
 	}
-	if ok, err := s.Has(ctx, desc); ok || err != nil {
+	if ok, err := s.Has(ctx, desc, nil); ok || err != nil {
 		return err
 	}
-	r, err := open(ctx, 0)
+	r, err := l.Open(ctx, 0)
 	if err != nil {
 		return err
 	}
@@ -152,7 +163,7 @@ func (s *target) Push(ctx context.Context, desc ocispec.Descriptor, open Opener,
 	defer v.Close()
 	// A target that stops reading early, at the last byte it wants, must not
 	// complete a blob whose end was never judged.
-	src := &judged{ctx: ctx, r: v, left: desc.Size, sent: sent}
+	src := &judged{ctx: ctx, r: v, left: desc.Size, watch: w.NonNil()}
 	err = s.t.Push(ctx, desc, src)
 	switch {
 	case src.err != nil: // the target's own error hides it
@@ -165,19 +176,22 @@ func (s *target) Push(ctx context.Context, desc ocispec.Descriptor, open Opener,
 }
 
 // PutManifest implements [Store].
-func (s *target) PutManifest(ctx context.Context, desc ocispec.Descriptor, manifest []byte, tags ...string) error {
+func (s *target) PutManifest(ctx context.Context, desc ocispec.Descriptor, manifest []byte, opts PutOptions) error {
 	if err := checkContent(desc, manifest); err != nil {
 		return err
+	}
+	if opts.NoClobber {
+		if err := CheckTags(ctx, s, desc.Digest, opts.Tags...); err != nil {
+			return err
+		}
 	}
 	if err := s.completeTypes(ctx, desc, manifest); err != nil {
 		return err
 	}
-	open := func(_ context.Context, off int64) (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(manifest[off:])), nil
-	}
-	if err := s.Push(ctx, desc, open, nil); err != nil {
+	if err := s.Push(ctx, manifestLayer(desc, manifest), Watch{}); err != nil {
 		return err
 	}
+	tags := opts.Tags
 	// So that the digest resolves too, as it does in a registry.
 	if _, err := s.t.Resolve(ctx, string(desc.Digest)); errors.Is(err, errdef.ErrNotFound) {
 		tags = append([]string{string(desc.Digest)}, tags...)
@@ -206,7 +220,7 @@ func (s *target) completeTypes(ctx context.Context, desc ocispec.Descriptor, man
 			continue
 		}
 		again := func(ctx context.Context, off int64) (io.ReadCloser, error) { return s.OpenRange(ctx, other, off, -1) }
-		if err := s.Push(ctx, d, again, nil); err != nil {
+		if err := s.Push(ctx, Layer{Descriptor: d, Open: again}, Watch{}); err != nil {
 			return err
 		}
 	}
@@ -228,12 +242,12 @@ func skipTo(r io.Reader, off int64) error {
 
 // judged gives the last bytes only when r has said that all were right.
 type judged struct {
-	ctx  context.Context //nolint:containedctx // of one call
-	r    io.Reader
-	left int64
-	off  int64
-	sent func(off int64)
-	err  error // but for io.EOF
+	ctx   context.Context //nolint:containedctx // of one call
+	r     io.Reader
+	left  int64
+	off   int64
+	watch Watch
+	err   error // but for io.EOF
 }
 
 func (j *judged) Read(b []byte) (int, error) {
@@ -252,8 +266,9 @@ func (j *judged) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	j.off += int64(n)
-	if n > 0 && j.sent != nil {
-		j.sent(j.off)
+	if n > 0 {
+		j.watch.Sent(int64(n))
+		j.watch.Moved(j.off)
 	}
 	return n, err
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/carton-oci/carton-oci/internal/storetest"
 	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/layout/storetest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content/memory"
 	"oras.land/oras-go/v2/content/oci"
@@ -49,10 +49,10 @@ func TestTargetFindsWhatOthersPushed(t *testing.T) {
 		}
 		s := layout.FromTarget(target)
 		opened := false
-		err := s.Push(t.Context(), desc, func(context.Context, int64) (io.ReadCloser, error) {
+		err := s.Push(t.Context(), layout.Layer{Descriptor: desc, Open: func(context.Context, int64) (io.ReadCloser, error) {
 			opened = true
 			return nil, io.ErrClosedPipe
-		}, nil)
+		}}, layout.Watch{})
 		if err != nil || opened {
 			t.Errorf("%s: pushes what is there: %v", name, err)
 		}
@@ -96,7 +96,7 @@ func TestTargetThatReadsNoFurtherThanTheLastByte(t *testing.T) {
 	b, desc := storetest.Blob(1, 1000)
 	s := layout.FromTarget(eager{memory.New()})
 	for name, other := range map[string][]byte{"longer": append(bytes.Clone(b), 0), "shorter": b[1:]} {
-		err := s.Push(t.Context(), desc, storetest.Opener(other), nil)
+		err := s.Push(t.Context(), layout.Layer{Descriptor: desc, Open: storetest.Opener(other)}, layout.Watch{})
 		if !errors.Is(err, layout.ErrDigest) {
 			t.Errorf("%s: got %v, want ErrDigest", name, err)
 		}
@@ -104,7 +104,7 @@ func TestTargetThatReadsNoFurtherThanTheLastByte(t *testing.T) {
 	if _, err := s.Stat(t.Context(), desc.Digest); !errors.Is(err, layout.ErrNotFound) {
 		t.Errorf("is there: %v", err)
 	}
-	if err := s.Push(t.Context(), desc, opens(b), nil); err != nil {
+	if err := s.Push(t.Context(), layout.Layer{Descriptor: desc, Open: opens(b)}, layout.Watch{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -31,8 +31,8 @@ func (p *pusher) vouch(ctx context.Context, l Layer) error {
 		return nil
 	}
 	var near Fetcher
-	if d, ok := p.store.(*Dir); ok {
-		near = d
+	if p.store.Local() {
+		near = p.store
 	}
 	return l.Vouch(ctx, near, func(off int64) { p.report(l, progress.Moving, off, nil) })
 }

@@ -34,7 +34,7 @@ func TestTokens(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			b := random(uint64(i), 1000)
-			if err := repo.Push(ctx, describeBytes(b), opener(b), nil); err != nil {
+			if err := repo.Push(ctx, layer(describeBytes(b), opener(b)), layout.Watch{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -91,7 +91,7 @@ func TestTokenAnonymous(t *testing.T) {
 	if got := readAll(t, rc, err); string(got) != "x" {
 		t.Errorf("got %q", got)
 	}
-	err = repo.Push(t.Context(), describeBytes([]byte("y")), opener([]byte("y")), nil)
+	err = repo.Push(t.Context(), layer(describeBytes([]byte("y")), opener([]byte("y"))), layout.Watch{})
 	checkError(t, err, ErrUnauthorized, "401", "carton-oci login "+reg.Host)
 }
 
@@ -101,7 +101,7 @@ func TestTokenIdentity(t *testing.T) {
 	repo := dial(t, reg, "org/m", Options{Credential: func(context.Context, string) (auth.Credential, error) {
 		return auth.Credential{RefreshToken: "identity"}, nil
 	}})
-	if err := repo.Push(t.Context(), describeBytes([]byte("y")), opener([]byte("y")), nil); err != nil {
+	if err := repo.Push(t.Context(), layer(describeBytes([]byte("y")), opener([]byte("y"))), layout.Watch{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := reg.Count("POST", "/token"); got == 0 {
@@ -206,7 +206,7 @@ func TestErrorBodies(t *testing.T) {
 				tt.contentType = "application/json"
 			}
 			reg.Break(registrytest.Fault{Methods: "POST", Times: -1, Effect: registrytest.Answer(403, tt.body, "Content-Type", tt.contentType)})
-			err := repo.Push(t.Context(), describeBytes(nil), opener(nil), nil)
+			err := repo.Push(t.Context(), layer(describeBytes(nil), opener(nil)), layout.Watch{})
 			checkError(t, err, ErrDenied, tt.says, "carton-oci login "+reg.Host)
 			if strings.ContainsAny(err.Error(), "\x07\x1b") || len(err.Error()) > 700 {
 				t.Errorf("got %d bytes: %.300q", len(err.Error()), err)

@@ -37,6 +37,24 @@ func (r *Repository) Stat(ctx context.Context, dgst digest.Digest) (int64, error
 	return size, nil
 }
 
+// Has reports whether the registry has a blob, which it has checked by its digest.
+// One of another size is layout.ErrDigest: no push can replace it.
+func (r *Repository) Has(ctx context.Context, desc ocispec.Descriptor, _ func(off int64)) (bool, error) {
+	size, err := r.Stat(ctx, desc.Digest)
+	switch {
+	case errors.Is(err, layout.ErrNotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	case size != desc.Size:
+		return false, fmt.Errorf("blob %s: is %d bytes in %s, want %d: %w", desc.Digest, size, r.host.host, desc.Size, layout.ErrDigest)
+	}
+	return true, nil
+}
+
+// Local implements layout.Store: a registry is asked over the network.
+func (r *Repository) Local() bool { return false }
+
 func (r *Repository) stat(ctx context.Context, u *url.URL, dgst digest.Digest) (int64, error) {
 	ctx = oneWork(ctx)
 	resp, err := r.ask(ctx, http.MethodHead, u, nil)

@@ -254,7 +254,7 @@ func TestPushAtRandom(t *testing.T) {
 			what += fmt.Sprintf("%s %d; ", f.Methods, n)
 			reg.Break(f)
 		}
-		err := dial(t, reg, "org/m", Options{}).Push(t.Context(), desc, opener(b), nil)
+		err := dial(t, reg, "org/m", Options{}).Push(t.Context(), layer(desc, opener(b)), layout.Watch{})
 		got, ok := reg.Blob("org/m", desc.Digest)
 		switch {
 		case err == nil && (!ok || !bytes.Equal(got, b)):

@@ -168,7 +168,7 @@ func TestChunks(t *testing.T) {
 			}
 			src := &source{b: random(7, size)}
 			desc := describeBytes(src.b)
-			if err := repo.Push(t.Context(), desc, src.open, nil); err != nil {
+			if err := repo.Push(t.Context(), layer(desc, src.open), layout.Watch{}); err != nil {
 				t.Fatal(err)
 			}
 			if got, ok := reg.Blob("org/m", desc.Digest); !ok || !bytes.Equal(got, src.b) {
@@ -231,7 +231,7 @@ func TestChunksAreLearnt(t *testing.T) {
 			repo := dial(t, reg, "org/m", Options{ChunkSize: tt.chunk})
 			for _, blob := range [][]byte{random(1, 5<<20), random(2, 3<<20)} {
 				reg.Forget()
-				if err := repo.Push(t.Context(), describeBytes(blob), opener(blob), nil); err != nil {
+				if err := repo.Push(t.Context(), layer(describeBytes(blob), opener(blob)), layout.Watch{}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -289,7 +289,7 @@ func TestChunksFail(t *testing.T) {
 				open = opener(good)
 			}
 			desc := describeBytes(good)
-			checkError(t, repo.Push(t.Context(), desc, open, nil), tt.kind, tt.says, "")
+			checkError(t, repo.Push(t.Context(), layer(desc, open), layout.Watch{}), tt.kind, tt.says, "")
 			if _, ok := reg.Blob("org/m", desc.Digest); ok {
 				t.Error("the blob was stored")
 			}
@@ -309,7 +309,7 @@ func TestEndTooLarge(t *testing.T) {
 	b := random(2, 6<<20)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	err := repo.Push(ctx, describeBytes(b), opener(b), nil)
+	err := repo.Push(ctx, layer(describeBytes(b), opener(b)), layout.Watch{})
 	checkError(t, err, ErrTooLarge, "413", "limits the size")
 	if n := reg.Count("PUT", uploads); n != 2 {
 		t.Errorf("got %d PUTs, want one of the whole and one behind chunks", n)
@@ -339,7 +339,7 @@ func TestCrumbs(t *testing.T) {
 			repo := dial(t, reg, "org/m", c.opts)
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			err := repo.Push(ctx, describeBytes(b), opener(b), nil)
+			err := repo.Push(ctx, layer(describeBytes(b), opener(b)), layout.Watch{})
 			_, arrived := reg.Blob("org/m", describeBytes(b).Digest) // in one piece, in the end
 			if arrived != (err == nil) || ctx.Err() != nil || reg.Count("PUT|PATCH", uploads) > 12 {
 				t.Errorf("got %v after %d requests", err, reg.Count("PUT|PATCH", uploads))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/registrytest"
 	"github.com/carton-oci/carton-oci/internal/stall"
+	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
 func TestLoopback(t *testing.T) {
@@ -146,7 +147,7 @@ func TestProtocols(t *testing.T) {
 	repo := dial(t, reg, "org/m", Options{CAFile: reg.CAFile(t)})
 	b := random(1, 1_000_000)
 	desc := describeBytes(b)
-	if err := repo.Push(t.Context(), desc, opener(b), nil); err != nil {
+	if err := repo.Push(t.Context(), layer(desc, opener(b)), layout.Watch{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := repo.Stat(t.Context(), desc.Digest); err != nil {

@@ -36,7 +36,7 @@
 //
 // What hosted registries are known for is one table, with its sources
 // (hosts.go). Sizes and counts are held against it before a byte is sent
-// ([Repository.CheckArtifact]); where the time of an upload is limited, the rate so
+// (CheckArtifact); where the time of an upload is limited, the rate so
 // far is too, once there was enough of it to judge.
 //
 // Downloads ask for ranges, check what they were given, and continue where they

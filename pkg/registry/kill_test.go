@@ -36,7 +36,7 @@ func TestPushChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	blob := random(12, childSize)
-	if err := repo.Push(t.Context(), describeBytes(blob), opener(blob), nil); err != nil {
+	if err := repo.Push(t.Context(), layer(describeBytes(blob), opener(blob)), layout.Watch{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -73,7 +73,7 @@ func TestKilledProcess(t *testing.T) {
 		var resumed, sent int64
 		w := layout.Watch{Resumed: func(n int64) { resumed = n }, Sent: func(n int64) { sent += n }}
 		repo := dial(t, reg, "org/m", Options{StateDir: dir, ChunkSize: chunk})
-		if err := repo.Upload(t.Context(), desc, opener(blob), w); err != nil {
+		if err := repo.Push(t.Context(), layer(desc, opener(blob)), w); err != nil {
 			t.Fatal(err)
 		}
 		if resumed == 0 || resumed+sent != childSize {

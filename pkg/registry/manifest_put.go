@@ -20,7 +20,8 @@ import (
 // one, else by digest first. Where it has a subject and the registry keeps no
 // list of referrers, the list is kept as the specification says.
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-manifests-with-subject
-func (r *Repository) PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, tags ...string) error {
+func (r *Repository) PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, opts layout.PutOptions) error {
+	tags := opts.Tags
 	if err := checkDigest(desc.Digest); err != nil {
 		return fmt.Errorf("manifest: %w: %w", err, layout.ErrFormat)
 	}
@@ -30,6 +31,11 @@ func (r *Repository) PutManifest(ctx context.Context, desc ocispec.Descriptor, c
 	for _, tag := range tags {
 		if !tagRE.MatchString(tag) {
 			return badReference(tag, "want a tag")
+		}
+	}
+	if opts.NoClobber {
+		if err := layout.CheckTags(ctx, r, desc.Digest, tags...); err != nil {
+			return err
 		}
 	}
 	names := tags

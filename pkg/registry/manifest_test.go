@@ -196,7 +196,7 @@ func TestPutManifest(t *testing.T) {
 		reg := registrytest.New(t, registrytest.Config{})
 		repo := dial(t, reg, "org/m", Options{})
 		reg.AddBlob("org/m", config)
-		if err := repo.PutManifest(ctx, desc, content, tags...); err != nil {
+		if err := repo.PutManifest(ctx, desc, content, layout.PutOptions{Tags: tags}); err != nil {
 			t.Fatal(err)
 		}
 		for _, reference := range append([]string{desc.Digest.String()}, tags...) {
@@ -227,7 +227,7 @@ func TestPutManifestRecovers(t *testing.T) {
 			repo := dial(t, reg, "org/m", Options{Credential: static("u", "p")})
 			reg.AddBlob("org/m", config)
 			reg.Break(registrytest.Fault{Methods: "PUT", After: 1, Times: 3, Effect: effect})
-			if err := repo.PutManifest(t.Context(), desc, content, "1"); err != nil {
+			if err := repo.PutManifest(t.Context(), desc, content, layout.PutOptions{Tags: []string{"1"}}); err != nil {
 				t.Fatal(err)
 			}
 			if _, got, _ := reg.Manifest("org/m", "1"); !bytes.Equal(got, content) {
@@ -264,7 +264,7 @@ func TestPutManifestFails(t *testing.T) {
 			if tt.break_ != nil {
 				reg.Break(*tt.break_)
 			}
-			err := repo.PutManifest(t.Context(), tt.desc, content, tt.tags...)
+			err := repo.PutManifest(t.Context(), tt.desc, content, layout.PutOptions{Tags: tt.tags})
 			checkError(t, err, tt.kind, tt.says, "")
 			if got := reg.Count("PUT", ""); got != tt.puts {
 				t.Errorf("got %d PUTs, want %d", got, tt.puts)
@@ -282,7 +282,7 @@ func TestPutManifestSubject(t *testing.T) {
 	config := []byte("{}")
 	reg.AddBlob("org/m", config)
 	subject, content := imageManifest(t, describeBytes(config))
-	if err := repo.PutManifest(ctx, subject, content, "1"); err != nil {
+	if err := repo.PutManifest(ctx, subject, content, layout.PutOptions{Tags: []string{"1"}}); err != nil {
 		t.Fatal(err)
 	}
 	b, err := json.Marshal(ocispec.Manifest{
@@ -297,7 +297,7 @@ func TestPutManifestSubject(t *testing.T) {
 	}
 	desc := describeBytes(b)
 	desc.MediaType = ocispec.MediaTypeImageManifest
-	if err := repo.PutManifest(ctx, desc, b); err != nil {
+	if err := repo.PutManifest(ctx, desc, b, layout.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	_, list, ok := reg.Manifest("org/m", strings.Replace(subject.Digest.String(), ":", "-", 1))
@@ -329,14 +329,14 @@ func TestAManifestThatNobodyStored(t *testing.T) {
 		reg := registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{AnyManifest: true}})
 		repo := dial(t, reg, "org/m", Options{})
 		reg.Break(registrytest.Fault{Methods: "PUT", Path: manifests, Effect: registrytest.Answer(status, "")})
-		err := repo.PutManifest(t.Context(), desc, content, "1")
+		err := repo.PutManifest(t.Context(), desc, content, layout.PutOptions{Tags: []string{"1"}})
 		if !errors.Is(err, layout.ErrNotFound) || !strings.Contains(err.Error(), fmt.Sprintf("answered %d to it, and does not show it", status)) {
 			t.Errorf("got %v, want that %d is not believed", err, status)
 		}
 		reg.AddManifest("org/m", desc.MediaType, bytes.Replace(content, []byte("{"), []byte(" {"), 1), "1")
 		reg.Mend()
 		reg.Break(registrytest.Fault{Methods: "PUT", Path: manifests, Effect: registrytest.Answer(status, "")})
-		if err := repo.PutManifest(t.Context(), desc, content, "1"); !errors.Is(err, layout.ErrDigest) {
+		if err := repo.PutManifest(t.Context(), desc, content, layout.PutOptions{Tags: []string{"1"}}); !errors.Is(err, layout.ErrDigest) {
 			t.Errorf("a tag of another: got %v, want ErrDigest", err)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
 // TestClientOptions: an embedder's client and its wrapper carry everything.
@@ -40,7 +41,7 @@ func TestClientOptions(t *testing.T) {
 		UserAgent:  "tester/1",
 	})
 	b := random(1, 1000)
-	if err := repo.Push(t.Context(), describeBytes(b), opener(b), nil); err != nil {
+	if err := repo.Push(t.Context(), layer(describeBytes(b), opener(b)), layout.Watch{}); err != nil {
 		t.Fatal(err)
 	}
 	rc, err := repo.OpenRange(t.Context(), describeBytes(b), 0, -1)

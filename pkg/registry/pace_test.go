@@ -158,7 +158,7 @@ func TestPushTooSlow(t *testing.T) {
 					return n, err
 				})), nil
 			}
-			err := repo.Push(t.Context(), describeBytes(blob), open, nil)
+			err := repo.Push(t.Context(), layer(describeBytes(blob), open), layout.Watch{})
 			if !tt.slow {
 				if err != nil {
 					t.Error(err)

@@ -133,7 +133,7 @@ func TestUploadRedirect(t *testing.T) {
 			reg := registrytest.New(t, registrytest.Config{})
 			repo := dial(t, reg, "org/m", Options{})
 			reg.Break(put(registrytest.Answer(tt.status, "", "Location", tt.to)))
-			err := repo.Push(t.Context(), describeBytes([]byte("x")), opener([]byte("x")), nil)
+			err := repo.Push(t.Context(), layer(describeBytes([]byte("x")), opener([]byte("x"))), layout.Watch{})
 			checkError(t, err, ErrUnsafe, tt.says, "")
 			if got := reg.Count("PUT", ""); got != 1 {
 				t.Errorf("got %d PUTs, want 1: this does not pass", got)
@@ -147,7 +147,7 @@ func TestUploadRedirect(t *testing.T) {
 			http.Redirect(w, req, req.URL.String()+"&again=1", http.StatusTemporaryRedirect)
 		}))
 		b := random(1, 1<<20)
-		if err := repo.Push(t.Context(), describeBytes(b), opener(b), nil); err != nil {
+		if err := repo.Push(t.Context(), layer(describeBytes(b), opener(b)), layout.Watch{}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
 // TestRefusedManifest: what registries answer to an image manifest they don't
@@ -34,11 +35,11 @@ func TestRefusedManifest(t *testing.T) {
 			repo := dial(t, reg, "org/m", Options{})
 			reg.Break(registrytest.Fault{Methods: "PUT", Path: "/manifests/", Times: -1, Effect: registrytest.Answer(tt.status, tt.body, "Content-Type", "application/json")})
 			blob := random(1, 10)
-			if err := repo.Push(t.Context(), describeBytes(blob), opener(blob), nil); err != nil {
+			if err := repo.Push(t.Context(), layer(describeBytes(blob), opener(blob)), layout.Watch{}); err != nil {
 				t.Fatal(err)
 			}
 			desc, content := imageManifest(t, describeBytes(blob))
-			err := repo.PutManifest(t.Context(), desc, content, "1")
+			err := repo.PutManifest(t.Context(), desc, content, layout.PutOptions{Tags: []string{"1"}})
 			if err == nil || errors.Is(err, ErrManifest) != tt.want {
 				t.Errorf("got %v, want ErrManifest: %v", err, tt.want)
 			}
@@ -48,7 +49,7 @@ func TestRefusedManifest(t *testing.T) {
 	repo := dial(t, reg, "org/m", Options{})
 	reg.Break(registrytest.Fault{Methods: "POST", Path: uploads, Effect: registrytest.Answer(405, ecr)})
 	blob := random(1, 10)
-	if err := repo.Push(t.Context(), describeBytes(blob), opener(blob), nil); err == nil || errors.Is(err, ErrManifest) {
+	if err := repo.Push(t.Context(), layer(describeBytes(blob), opener(blob)), layout.Watch{}); err == nil || errors.Is(err, ErrManifest) {
 		t.Errorf("a blob: got %v", err)
 	}
 }
@@ -71,11 +72,11 @@ func TestRefusedManifestSaysWhy(t *testing.T) {
 			repo := dial(t, reg, "org/m", Options{})
 			reg.Break(registrytest.Fault{Methods: "PUT", Path: "/manifests/", Times: -1, Effect: registrytest.Answer(400, tt.body, "Content-Type", "application/json")})
 			blob := random(1, 10)
-			if err := repo.Push(t.Context(), describeBytes(blob), opener(blob), nil); err != nil {
+			if err := repo.Push(t.Context(), layer(describeBytes(blob), opener(blob)), layout.Watch{}); err != nil {
 				t.Fatal(err)
 			}
 			desc, content := imageManifest(t, describeBytes(blob))
-			err := repo.PutManifest(t.Context(), desc, content, "1")
+			err := repo.PutManifest(t.Context(), desc, content, layout.PutOptions{Tags: []string{"1"}})
 			if err == nil || !strings.HasSuffix(err.Error(), "answered 400 Bad Request: "+tt.want) {
 				t.Errorf("got %v, want it to end in %s", err, tt.want)
 			}

@@ -137,7 +137,7 @@ func TestPushAndPull(t *testing.T) {
 				src := &source{b: b}
 				desc := describeBytes(b)
 				var last int64
-				if err := repo.Push(ctx, desc, src.open, func(off int64) { last = off }); err != nil {
+				if err := repo.Push(ctx, layer(desc, src.open), layout.Watch{Moved: func(off int64) { last = off }}); err != nil {
 					t.Fatal(err)
 				}
 				if got := src.read.Load(); got != desc.Size || last != desc.Size {
@@ -152,7 +152,7 @@ func TestPushAndPull(t *testing.T) {
 				descs = append(descs, desc)
 			}
 			m, content := imageManifest(t, descs...)
-			if err := repo.PutManifest(ctx, m, content, "1"); err != nil {
+			if err := repo.PutManifest(ctx, m, content, layout.PutOptions{Tags: []string{"1"}}); err != nil {
 				t.Fatal(err)
 			}
 			for _, reference := range []string{"1", m.Digest.String()} {
@@ -185,6 +185,11 @@ func TestPushAndPull(t *testing.T) {
 }
 
 var _ layout.Opener = (*source)(nil).open
+
+// layer is a blob to push.
+func layer(desc ocispec.Descriptor, open layout.Opener) layout.Layer {
+	return layout.Layer{Descriptor: desc, Open: open}
+}
 
 // opener opens bytes, and ends with err where there is one.
 func opener(b []byte, err ...error) layout.Opener {

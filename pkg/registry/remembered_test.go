@@ -39,7 +39,7 @@ func TestStateFile(t *testing.T) {
 		seen := 0
 		repo := dial(t, reg, "org/m", opts)
 		blob := random(2, n)
-		if err := repo.Push(t.Context(), describeBytes(blob), opener(blob), func(int64) { seen = len(files(t, opts.StateDir)) }); err != nil {
+		if err := repo.Push(t.Context(), layer(describeBytes(blob), opener(blob)), layout.Watch{Moved: func(int64) { seen = len(files(t, opts.StateDir)) }}); err != nil {
 			t.Fatal(err)
 		}
 		if want := map[string]int{"large": 1}[what]; seen != want {
@@ -90,7 +90,7 @@ func TestFailuresThatAreRemembered(t *testing.T) {
 			if open == nil {
 				open = opener(blob)
 			}
-			if err := dial(t, reg, "org/m", opts).Push(t.Context(), describeBytes(blob), open, nil); err == nil {
+			if err := dial(t, reg, "org/m", opts).Push(t.Context(), layer(describeBytes(blob), open), layout.Watch{}); err == nil {
 				t.Fatal("got no error")
 			}
 			if got := len(files(t, opts.StateDir)); got != tt.left {
@@ -104,7 +104,7 @@ func TestFailuresThatAreRemembered(t *testing.T) {
 			}
 			reg.Mend()
 			reg.Forget()
-			if err := dial(t, reg, "org/m", opts).Push(t.Context(), describeBytes(blob), opener(blob), nil); err != nil {
+			if err := dial(t, reg, "org/m", opts).Push(t.Context(), layer(describeBytes(blob), opener(blob)), layout.Watch{}); err != nil {
 				t.Fatal(err)
 			}
 			if in, _ := reg.Bytes("PUT", uploads); in != 7<<20 {
@@ -135,13 +135,13 @@ func TestPushersAtOnce(t *testing.T) {
 		}}
 		open := opener(blob)
 		wg.Go(func() {
-			err := repo.Upload(t.Context(), desc, func(ctx context.Context, off int64) (io.ReadCloser, error) {
+			err := repo.Push(t.Context(), layer(desc, func(ctx context.Context, off int64) (io.ReadCloser, error) {
 				if i == 0 {
 					close(meet) // nobody ends before the last has begun
 				}
 				<-meet
 				return open(ctx, off)
-			}, w)
+			}), w)
 			if err != nil {
 				t.Error(err)
 			}
@@ -177,7 +177,7 @@ func TestMountedSessionIsDropped(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	reg.Forget()
-	if err := repo.Push(t.Context(), desc, opener(blob), nil); err != nil {
+	if err := repo.Push(t.Context(), layer(desc, opener(blob)), layout.Watch{}); err != nil {
 		t.Fatal(err)
 	}
 	if in, _ := reg.Bytes("PUT", uploads); in != 4<<20 || reg.Uploads() != 0 {
@@ -192,10 +192,10 @@ func TestOtherPlaces(t *testing.T) {
 	opts := Options{StateDir: t.TempDir(), Policy: quick}
 	halfway(t, reg, opts, blob)
 	other := random(2, 8<<20)
-	if err := dial(t, reg, "org/m", opts).Push(t.Context(), describeBytes(other), opener(other), nil); err != nil {
+	if err := dial(t, reg, "org/m", opts).Push(t.Context(), layer(describeBytes(other), opener(other)), layout.Watch{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := dial(t, reg, "org/other", opts).Push(t.Context(), describeBytes(blob), opener(blob), nil); err != nil {
+	if err := dial(t, reg, "org/other", opts).Push(t.Context(), layer(describeBytes(blob), opener(blob)), layout.Watch{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := reg.Blob("org/m", describeBytes(blob).Digest); ok || reg.Uploads() != 1 || len(files(t, opts.StateDir)) != 1 {

@@ -54,7 +54,7 @@ func pushUntil(t *testing.T, reg *registrytest.Registry, opts Options, blob []by
 			}
 		}})
 	}
-	err := repo.Upload(ctx, describeBytes(blob), opener(blob), w)
+	err := repo.Push(ctx, layer(describeBytes(blob), opener(blob)), w)
 	reg.Mend()
 	if err != nil && ctx.Err() == nil {
 		t.Fatal(err)
@@ -230,7 +230,7 @@ func TestResumeAnswers(t *testing.T) {
 			}
 			told := int64(-1)
 			repo := dial(t, reg, "org/m", opts)
-			if err := repo.Upload(t.Context(), desc, opener(blob), layout.Watch{Resumed: func(n int64) { told = n }}); err != nil {
+			if err := repo.Push(t.Context(), layer(desc, opener(blob)), layout.Watch{Resumed: func(n int64) { told = n }}); err != nil {
 				t.Fatal(err)
 			}
 			if got, ok := reg.Blob("org/m", desc.Digest); !ok || !bytes.Equal(got, blob) {
@@ -262,7 +262,7 @@ func TestResumeWhileTheRegistryIsBusy(t *testing.T) {
 	reg.Break(registrytest.Fault{Methods: "GET", Path: uploads, Effect: registrytest.Answer(204, "", "Range", "0-1048575")})
 	reg.Break(put(registrytest.Answer(416, "")))
 	reg.Forget()
-	if err := dial(t, reg, "org/m", opts).Push(t.Context(), describeBytes(blob), opener(blob), nil); err != nil {
+	if err := dial(t, reg, "org/m", opts).Push(t.Context(), layer(describeBytes(blob), opener(blob)), layout.Watch{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := lengths(reg, "PUT"); got != "47 24" || reg.Count("POST", uploads) != 0 {
@@ -283,7 +283,7 @@ func TestResumeOfAll(t *testing.T) {
 		if !pushUntil(t, reg, opts, good, int64(len(good)), layout.Watch{}) {
 			t.Fatal("the client was not killed")
 		}
-		err := dial(t, reg, "org/m", opts).Push(t.Context(), desc, opener(source), nil)
+		err := dial(t, reg, "org/m", opts).Push(t.Context(), layer(desc, opener(source)), layout.Watch{})
 		_, ok := reg.Blob("org/m", desc.Digest)
 		switch name {
 		case "right":
@@ -313,10 +313,10 @@ func TestResumeOfWrongBytes(t *testing.T) {
 			req.Body = &fuse{ReadCloser: req.Body, left: 4 << 20, kill: kill}
 			next.ServeHTTP(w, req)
 		}))
-		if err := dial(t, reg, "org/m", opts).Push(ctx, desc, opener(first), nil); err == nil {
+		if err := dial(t, reg, "org/m", opts).Push(ctx, layer(desc, opener(first)), layout.Watch{}); err == nil {
 			t.Fatal("the client was not killed")
 		}
-		return reg, dial(t, reg, "org/m", opts).Push(t.Context(), desc, opener(second), nil)
+		return reg, dial(t, reg, "org/m", opts).Push(t.Context(), layer(desc, opener(second)), layout.Watch{})
 	}
 	reg, err := run(wrong, good)
 	if got, ok := reg.Blob("org/m", desc.Digest); err != nil || !ok || !bytes.Equal(got, good) {

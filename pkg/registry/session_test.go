@@ -84,7 +84,7 @@ func TestUploadLocation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			reg := registrytest.New(t, registrytest.Config{TLS: tt.tls, Quirks: registrytest.Quirks{Location: tt.to}})
 			repo := dial(t, reg, "org/m", Options{Insecure: true})
-			err := repo.Push(t.Context(), describeBytes([]byte("x")), opener([]byte("x")), nil)
+			err := repo.Push(t.Context(), layer(describeBytes([]byte("x")), opener([]byte("x"))), layout.Watch{})
 			if tt.kind == nil {
 				if err != nil {
 					t.Fatal(err)
@@ -180,7 +180,7 @@ func TestHostThatCannotResume(t *testing.T) {
 		repo.host.behaviour = b
 		reg.Break(put(registrytest.CutIn(1 << 20)))
 		blob := random(1, 5<<20)
-		if err := repo.Push(t.Context(), describeBytes(blob), opener(blob), nil); err != nil {
+		if err := repo.Push(t.Context(), layer(describeBytes(blob), opener(blob)), layout.Watch{}); err != nil {
 			t.Fatal(err)
 		}
 		if posts, gets := reg.Count("POST", uploads), reg.Count("GET", uploads); posts != 2 || gets != 0 {
@@ -222,7 +222,7 @@ func TestMount(t *testing.T) {
 		if n := reg.Uploads(); n != 1 {
 			t.Errorf("%d uploads are open, want 1", n)
 		}
-		if err := repo.Push(ctx, desc, opener(b), nil); err != nil {
+		if err := repo.Push(ctx, layer(desc, opener(b)), layout.Watch{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := reg.Count("POST", ""); got != 2 {
@@ -240,7 +240,7 @@ func TestMount(t *testing.T) {
 			t.Fatal(err)
 		}
 		reg.Break(put(registrytest.Answer(404, "")))
-		if err := repo.Push(ctx, desc, opener(b), nil); err != nil {
+		if err := repo.Push(ctx, layer(desc, opener(b)), layout.Watch{}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -265,7 +265,7 @@ func TestMount(t *testing.T) {
 		if ok, err := repo.Mount(ctx, desc, here(reg)); ok || err != nil {
 			t.Errorf("Mount = %v, %v; want false and no error", ok, err)
 		}
-		if err := repo.Push(ctx, desc, opener(b), nil); err != nil {
+		if err := repo.Push(ctx, layer(desc, opener(b)), layout.Watch{}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -65,7 +65,7 @@ func stallKinds(t *testing.T) map[string]stallKind {
 	}
 	other := random(2, stallBlob)
 	push := func(ctx context.Context, _ *registrytest.Registry, r *Repository) error {
-		return r.Push(ctx, describeBytes(other), opener(other), nil)
+		return r.Push(ctx, layer(describeBytes(other), opener(other)), layout.Watch{})
 	}
 	after := func(methods string, ask func(context.Context, *registrytest.Registry, *Repository) error) func(context.Context, *registrytest.Registry, *Repository) error {
 		return func(ctx context.Context, reg *registrytest.Registry, r *Repository) error {
@@ -83,7 +83,7 @@ func stallKinds(t *testing.T) map[string]stallKind {
 		"manifest HEAD": {methods: "HEAD", path: manifests, ask: resolve},
 		"manifest GET":  {methods: "GET", path: manifests, ask: fetch, body: true},
 		"manifest PUT": {methods: "PUT", path: manifests, ask: func(ctx context.Context, _ *registrytest.Registry, r *Repository) error {
-			return r.PutManifest(ctx, image, content, "2")
+			return r.PutManifest(ctx, image, content, layout.PutOptions{Tags: []string{"2"}})
 		}},
 		"blob HEAD": {methods: "HEAD", path: blobs, ask: func(ctx context.Context, _ *registrytest.Registry, r *Repository) error {
 			_, err := r.Stat(ctx, desc.Digest)
@@ -106,7 +106,7 @@ func stallKinds(t *testing.T) map[string]stallKind {
 			return err
 		}, shrugs: true},
 		"referrers": {methods: "GET", path: manifests + "sha256-", ask: func(ctx context.Context, _ *registrytest.Registry, r *Repository) error {
-			return r.PutManifest(ctx, describeManifest(subject), subject)
+			return r.PutManifest(ctx, describeManifest(subject), subject, layout.PutOptions{})
 		}, body: true},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
 var aState = state{
@@ -215,7 +216,7 @@ func TestHostileStateFiles(t *testing.T) {
 			}
 			tt.spoil(t, file, s)
 			reg.Forget()
-			if err := dial(t, reg, "org/m", opts).Push(t.Context(), desc, opener(blob), nil); err != nil {
+			if err := dial(t, reg, "org/m", opts).Push(t.Context(), layer(desc, opener(blob)), layout.Watch{}); err != nil {
 				t.Fatal(err)
 			}
 			if got, ok := reg.Blob("org/m", desc.Digest); !ok || !bytes.Equal(got, blob) {
@@ -248,7 +249,7 @@ func TestStateFolderThatCannotBe(t *testing.T) {
 	}
 	for name, dir := range map[string]string{"a file": file, "under a file": filepath.Join(file, "x"), "no name": "\x00"} {
 		reg := registrytest.New(t, registrytest.Config{})
-		if err := dial(t, reg, "org/m", Options{StateDir: dir}).Push(t.Context(), describeBytes(blob), opener(blob), nil); err != nil {
+		if err := dial(t, reg, "org/m", Options{StateDir: dir}).Push(t.Context(), layer(describeBytes(blob), opener(blob)), layout.Watch{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -297,7 +298,7 @@ func TestSweep(t *testing.T) {
 	}
 	defer held.Close()
 	blob := random(2, 5<<20)
-	if err := dial(t, reg, "org/m", opts).Push(t.Context(), describeBytes(blob), opener(blob), nil); err != nil {
+	if err := dial(t, reg, "org/m", opts).Push(t.Context(), layer(describeBytes(blob), opener(blob)), layout.Watch{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{old: false, young: true, busy: runtime.GOOS != "plan9"} {
@@ -323,7 +324,7 @@ func TestASymlinkForAFolder(t *testing.T) {
 	}
 	blob := random(2, 5<<20)
 	reg := registrytest.New(t, registrytest.Config{})
-	if err := dial(t, reg, "org/m", Options{StateDir: dir}).Push(t.Context(), describeBytes(blob), opener(blob), nil); err != nil {
+	if err := dial(t, reg, "org/m", Options{StateDir: dir}).Push(t.Context(), layer(describeBytes(blob), opener(blob)), layout.Watch{}); err != nil {
 		t.Fatal(err)
 	}
 	fi, err := os.Stat(theirs)

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/registrytest"
-	"github.com/carton-oci/carton-oci/internal/storetest"
 	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/layout/storetest"
 )
 
 // TestStore runs what every layout.Store has to pass, against registries of
@@ -21,7 +21,7 @@ func TestStore(t *testing.T) {
 		"S3":     {Quirks: registrytest.Quirks{CDN: true, NewLocation: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			storetest.Run(t, func() layout.Store {
+			storetest.TestStore(t, func() layout.Store {
 				reg := registrytest.New(t, conf)
 				return dial(t, reg, "org/m", Options{Insecure: true, Credential: static("u", "p")})
 			})

@@ -26,7 +26,7 @@ func (r *Repository) PushStream(ctx context.Context, size int64, open layout.Ope
 	if chunk <= 0 {
 		chunk = streamChunk
 	}
-	u := &upload{repo: r, content: c, watch: w, chunk: r.host.chunkFor(size, chunk)}
+	u := &upload{repo: r, content: c, watch: w.NonNil(), chunk: r.host.chunkFor(size, chunk)}
 	if size < 2 || u.chunk == 0 {
 		return "", fmt.Errorf("%s takes no chunks: %w", r.host.host, layout.ErrNoStream)
 	}

@@ -8,18 +8,11 @@ import (
 	"net/http"
 	"net/url"
 
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-
 	"github.com/carton-oci/carton-oci/internal/stall"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
-// Push is [Repository.Upload] that tells only the offsets.
-func (r *Repository) Push(ctx context.Context, desc ocispec.Descriptor, open layout.Opener, sent func(off int64)) error {
-	return r.Upload(ctx, desc, open, layout.Watch{Moved: sent})
-}
-
-// Upload stores a blob. It is one PUT of the whole where nothing goes wrong, or
+// Push stores a blob. It is one PUT of the whole where nothing goes wrong, or
 // chunks where that was asked for or the registry takes it no other way; what
 // broke off goes on where the registry says it stopped, and where it can't say
 // that, in a new session from the beginning. With [Options].StateDir, what an
@@ -30,14 +23,15 @@ func (r *Repository) Push(ctx context.Context, desc ocispec.Descriptor, open lay
 // by bytes of the digest and size that desc promises; others are
 // layout.ErrDigest, and the upload is cancelled. So it is where open or what it
 // opened fails; whoever knows that it may do better pushes again.
-func (r *Repository) Upload(ctx context.Context, desc ocispec.Descriptor, open layout.Opener, w layout.Watch) error {
+func (r *Repository) Push(ctx context.Context, l layout.Layer, w layout.Watch) error {
+	desc := l.Descriptor
 	if err := checkDigest(desc.Digest); err != nil {
 		return fmt.Errorf("blob: %w: %w", err, layout.ErrFormat)
 	}
 	if desc.Size < 0 {
 		return fmt.Errorf("blob %s: got a size of %d, want 0 or more: %w", desc.Digest, desc.Size, layout.ErrFormat)
 	}
-	u := &upload{repo: r, content: &content{desc: desc, open: open}, watch: w}
+	u := &upload{repo: r, content: &content{desc: desc, open: l.Open}, watch: w.NonNil()}
 	u.chunk = r.host.chunkFor(desc.Size, r.client.opts.ChunkSize)
 	record, s, ok := r.remember(desc)
 	u.record = record
@@ -127,9 +121,7 @@ func (u *upload) takeUp(ctx context.Context, s state) error {
 	if mounted, ok := u.repo.takeSession(u.content.desc.Digest); ok {
 		u.repo.cancelSession(ctx, mounted.location)
 	}
-	if u.watch.Resumed != nil {
-		u.watch.Resumed(off)
-	}
+	u.watch.Resumed(off)
 	return nil
 }
 
@@ -172,7 +164,7 @@ func (u *upload) abandon(ctx context.Context) {
 	}
 	u.session = session{}
 	u.record.clear()
-	if u.resumed && u.watch.Resumed != nil {
+	if u.resumed {
 		u.watch.Resumed(0)
 	}
 	u.resumed = false
@@ -330,12 +322,8 @@ func (u *upload) teller(stop context.CancelCauseFunc, end int64) (func(n int, of
 		p = u.repo.host.meter.start(&u.repo.host.behaviour, now(), left)
 	}
 	return func(n int, off int64) {
-		if u.watch.Sent != nil {
-			u.watch.Sent(int64(n))
-		}
-		if u.watch.Moved != nil {
-			u.watch.Moved(off)
-		}
+		u.watch.Sent(int64(n))
+		u.watch.Moved(off)
 		if p == nil {
 			return
 		}

@@ -89,7 +89,7 @@ func TestPushFails(t *testing.T) {
 				open = opener(good)
 			}
 			desc := describeBytes(good)
-			err := repo.Push(t.Context(), desc, open, nil)
+			err := repo.Push(t.Context(), layer(desc, open), layout.Watch{})
 			checkError(t, err, tt.kind, tt.says, tt.hint)
 			if _, ok := reg.Blob("org/m", desc.Digest); ok && tt.quirks.DigestHeader == "" {
 				t.Error("the blob was stored")
@@ -123,7 +123,7 @@ func TestPushTemporarySource(t *testing.T) {
 		"at the end":    opener(random(9, 8<<20), bad), // as long as the right one
 		"in the middle": opener(random(9, 5<<20), bad),
 	} {
-		err := repo.Push(t.Context(), describeBytes(good), open, nil)
+		err := repo.Push(t.Context(), layer(describeBytes(good), open), layout.Watch{})
 		checkError(t, err, bad, "other bytes", "")
 		if n := reg.Uploads(); n != 0 {
 			t.Errorf("%s: %d uploads are left open", name, n)
@@ -132,7 +132,7 @@ func TestPushTemporarySource(t *testing.T) {
 	if got := reg.Count("POST", uploads); got != 2 {
 		t.Errorf("got %d sessions, want 2", got)
 	}
-	if err := repo.Push(t.Context(), describeBytes(good), opener(good), nil); err != nil {
+	if err := repo.Push(t.Context(), layer(describeBytes(good), opener(good)), layout.Watch{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -156,11 +156,11 @@ func pushCancelled(t *testing.T, dir string, left int) {
 	b := random(3, 40<<20)
 	done := make(chan error, 1)
 	go func() {
-		done <- repo.Push(ctx, describeBytes(b), opener(b), func(off int64) {
+		done <- repo.Push(ctx, layer(describeBytes(b), opener(b)), layout.Watch{Moved: func(off int64) {
 			if off > 2<<20 {
 				cancel()
 			}
-		})
+		}})
 	}()
 	select {
 	case err := <-done:
@@ -182,7 +182,7 @@ func TestPushRefusesBadDescriptors(t *testing.T) {
 		{Digest: "sha512:" + describeBytes(nil).Digest[7:] + describeBytes(nil).Digest[7:], Size: 1},
 		{Digest: testDigest, Size: -1},
 	} {
-		checkError(t, repo.Push(t.Context(), desc, opener(nil), nil), layout.ErrFormat, "want", "")
+		checkError(t, repo.Push(t.Context(), layer(desc, opener(nil)), layout.Watch{}), layout.ErrFormat, "want", "")
 	}
 	if n := len(reg.Requests()); n != 0 {
 		t.Errorf("%d requests were sent", n)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/carton-oci/carton-oci/pkg/layout"
+
 	"github.com/carton-oci/carton-oci/internal/registrytest"
 )
 
@@ -173,7 +175,7 @@ func TestPushRecovers(t *testing.T) {
 			}
 			src := &source{b: random(7, size)}
 			desc := describeBytes(src.b)
-			if err := repo.Push(t.Context(), desc, src.open, nil); err != nil {
+			if err := repo.Push(t.Context(), layer(desc, src.open), layout.Watch{}); err != nil {
 				t.Fatal(err)
 			}
 			if got, ok := reg.Blob("org/m", desc.Digest); !ok || !bytes.Equal(got, src.b) {
@@ -217,7 +219,7 @@ func TestPushStall(t *testing.T) {
 			reg.Break(put(effect(reg)))
 			src := &source{b: random(7, 40<<20)} // more than sockets hold
 			desc := describeBytes(src.b)
-			if err := repo.Push(t.Context(), desc, src.open, nil); err != nil {
+			if err := repo.Push(t.Context(), layer(desc, src.open), layout.Watch{}); err != nil {
 				t.Fatal(err)
 			}
 			if _, ok := reg.Blob("org/m", desc.Digest); !ok {
@@ -239,7 +241,7 @@ func TestPushStall(t *testing.T) {
 			})
 		}})
 		desc := describeBytes([]byte("x"))
-		if err := repo.Push(t.Context(), desc, opener([]byte("x")), nil); err != nil {
+		if err := repo.Push(t.Context(), layer(desc, opener([]byte("x"))), layout.Watch{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, ok := reg.Blob("org/m", desc.Digest); !ok || aborted != 1 {
@@ -250,7 +252,7 @@ func TestPushStall(t *testing.T) {
 		reg := registrytest.New(t, registrytest.Config{})
 		repo := dial(t, reg, "org/m", Options{Policy: policy})
 		reg.Break(registrytest.Fault{Methods: "POST", Effect: reg.Hang})
-		if err := repo.Push(t.Context(), describeBytes([]byte("x")), opener([]byte("x")), nil); err != nil {
+		if err := repo.Push(t.Context(), layer(describeBytes([]byte("x")), opener([]byte("x"))), layout.Watch{}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -260,7 +262,7 @@ func TestPushStall(t *testing.T) {
 		open := func(context.Context, int64) (io.ReadCloser, error) {
 			return io.NopCloser(io.MultiReader(strings.NewReader("a"), slow(3*policy.Stall), strings.NewReader("b"))), nil
 		}
-		if err := repo.Push(t.Context(), describeBytes([]byte("ab")), open, nil); err != nil {
+		if err := repo.Push(t.Context(), layer(describeBytes([]byte("ab")), open), layout.Watch{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := reg.Count("PUT", uploads); got != 1 {

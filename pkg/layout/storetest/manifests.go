@@ -1,13 +1,13 @@
 package storetest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"sync"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/pkg/layout"
-	"github.com/google/go-cmp/cmp"
 )
 
 // Artifact returns an artifact of two layers.
@@ -33,7 +33,7 @@ func Artifact(t testing.TB, seed byte) *layout.Artifact {
 func pushLayers(t *testing.T, s layout.Store, a *layout.Artifact) {
 	t.Helper()
 	for _, l := range append([]layout.Layer{a.Config}, a.Layers...) {
-		if err := s.Push(t.Context(), l.Descriptor, l.Open, nil); err != nil {
+		if err := s.Push(t.Context(), l, layout.Watch{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -53,22 +53,22 @@ func wantManifest(t *testing.T, s layout.Store, ref string, a *layout.Artifact) 
 	if err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(string(a.Manifest), string(b)); diff != "" {
-		t.Error(diff)
+	if !bytes.Equal(a.Manifest, b) {
+		t.Errorf("got the image manifest %q, want %q", b, a.Manifest)
 	}
 }
 
 func manifests(t *testing.T, s layout.Store) {
 	a := Artifact(t, 1)
 	pushLayers(t, s, a)
-	if err := s.PutManifest(t.Context(), a.Descriptor, a.Manifest); err != nil {
+	if err := s.PutManifest(t.Context(), a.Descriptor, a.Manifest, layout.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	wantManifest(t, s, string(a.Digest), a)
 	if _, err := s.Resolve(t.Context(), "v1"); !errors.Is(err, layout.ErrNotFound) {
 		t.Errorf("a tag that was not set: got %v, want ErrNotFound", err)
 	}
-	if err := s.PutManifest(t.Context(), a.Descriptor, a.Manifest, "v1", "latest"); err != nil {
+	if err := s.PutManifest(t.Context(), a.Descriptor, a.Manifest, layout.PutOptions{Tags: []string{"v1", "latest"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, ref := range []string{"v1", "latest", string(a.Digest)} {
@@ -85,7 +85,7 @@ func tagsMove(t *testing.T, s layout.Store) {
 	old, young := Artifact(t, 1), Artifact(t, 2)
 	for _, a := range []*layout.Artifact{old, young} {
 		pushLayers(t, s, a)
-		if err := s.PutManifest(t.Context(), a.Descriptor, a.Manifest, "v1", "tag-"+a.Digest.Encoded()[:8]); err != nil {
+		if err := s.PutManifest(t.Context(), a.Descriptor, a.Manifest, layout.PutOptions{Tags: []string{"v1", "tag-" + a.Digest.Encoded()[:8]}}); err != nil {
 			t.Fatal(err)
 		}
 		wantManifest(t, s, "v1", a)
@@ -101,7 +101,7 @@ func putOfOtherBytes(t *testing.T, s layout.Store) {
 	for name, content := range map[string][]byte{
 		"other bytes": other.Manifest, "shorter": a.Manifest[:len(a.Manifest)-1], "nothing": nil,
 	} {
-		if err := s.PutManifest(t.Context(), a.Descriptor, content, "v1"); !errors.Is(err, layout.ErrDigest) {
+		if err := s.PutManifest(t.Context(), a.Descriptor, content, layout.PutOptions{Tags: []string{"v1"}}); !errors.Is(err, layout.ErrDigest) {
 			t.Errorf("%s: got %v, want ErrDigest", name, err)
 		}
 	}
@@ -117,7 +117,7 @@ func pushesAtOnce(t *testing.T, s layout.Store) {
 	for i := range 12 {
 		b, desc := Blob(byte(i%4), 200_000) // three of each
 		workers.Go(func() {
-			if err := s.Push(t.Context(), desc, Opener(b), nil); err != nil {
+			if err := s.Push(t.Context(), layout.Layer{Descriptor: desc, Open: Opener(b)}, layout.Watch{}); err != nil {
 				t.Error(err)
 			}
 		})

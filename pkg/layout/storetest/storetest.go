@@ -22,8 +22,8 @@ const (
 	typeConfig = "application/vnd.example.config.v1+json"
 )
 
-// Run runs all tests, each with a store of its own that newStore makes empty.
-func Run(t *testing.T, newStore func() layout.Store) {
+// TestStore runs all tests, each with a store of its own that newStore makes empty.
+func TestStore(t *testing.T, newStore func() layout.Store) {
 	t.Helper()
 	for _, test := range []struct {
 		name string
@@ -69,7 +69,7 @@ func Opener(b []byte) layout.Opener {
 
 func push(t *testing.T, s layout.Store, b []byte, desc ocispec.Descriptor) {
 	t.Helper()
-	if err := s.Push(t.Context(), desc, Opener(b), nil); err != nil {
+	if err := s.Push(t.Context(), layout.Layer{Descriptor: desc, Open: Opener(b)}, layout.Watch{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -138,7 +138,7 @@ func pushReadsOnce(t *testing.T, s layout.Store) {
 		}
 		last.Store(off)
 	}
-	if err := s.Push(t.Context(), desc, open, sent); err != nil {
+	if err := s.Push(t.Context(), layout.Layer{Descriptor: desc, Open: open}, layout.Watch{Moved: sent}); err != nil {
 		t.Fatal(err)
 	}
 	if read.Load() != desc.Size || last.Load() != desc.Size {
@@ -182,7 +182,7 @@ func pushOfOtherBytes(t *testing.T, s layout.Store) {
 		"longer":   append(bytes.Clone(b), 0),
 		"far more": append(bytes.Clone(b), b...),
 	} {
-		err := s.Push(t.Context(), desc, Opener(other), nil)
+		err := s.Push(t.Context(), layout.Layer{Descriptor: desc, Open: Opener(other)}, layout.Watch{})
 		if !errors.Is(err, layout.ErrDigest) {
 			t.Errorf("%s: got %v, want ErrDigest", name, err)
 		}
@@ -204,7 +204,7 @@ func pushOfABrokenSource(t *testing.T, s layout.Store) {
 			return io.NopCloser(io.MultiReader(bytes.NewReader(b), iotest.ErrReader(broken))), nil
 		},
 	} {
-		if err := s.Push(t.Context(), desc, open, nil); !errors.Is(err, broken) {
+		if err := s.Push(t.Context(), layout.Layer{Descriptor: desc, Open: open}, layout.Watch{}); !errors.Is(err, broken) {
 			t.Errorf("%s: got %v, want %v", name, err, broken)
 		}
 		wantNoBlob(t, s, desc)
@@ -219,7 +219,7 @@ func pushStops(t *testing.T, s layout.Store) {
 		r, err := Opener(b)(ctx, off)
 		return cancels{r, cancel}, err
 	}
-	if err := s.Push(ctx, desc, open, nil); !errors.Is(err, context.Canceled) {
+	if err := s.Push(ctx, layout.Layer{Descriptor: desc, Open: open}, layout.Watch{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 	wantNoBlob(t, s, desc)
@@ -241,7 +241,7 @@ func badDescriptors(t *testing.T, s layout.Store) {
 	for _, dgst := range []digest.Digest{"", "sha256:", "sha256:../../x", "sha512:" + digest.Digest(good.Digest.Encoded()), digest.Digest("sha256:" + string(bytes.ToUpper([]byte(good.Digest.Encoded()))))} {
 		desc := good
 		desc.Digest = dgst
-		if err := s.Push(t.Context(), desc, Opener(b), nil); err == nil {
+		if err := s.Push(t.Context(), layout.Layer{Descriptor: desc, Open: Opener(b)}, layout.Watch{}); err == nil {
 			t.Errorf("pushes to the digest %q", dgst)
 		}
 		if _, err := s.Stat(t.Context(), dgst); err == nil {
@@ -250,7 +250,7 @@ func badDescriptors(t *testing.T, s layout.Store) {
 	}
 	desc := good
 	desc.Size = -1
-	if err := s.Push(t.Context(), desc, Opener(b), nil); err == nil {
+	if err := s.Push(t.Context(), layout.Layer{Descriptor: desc, Open: Opener(b)}, layout.Watch{}); err == nil {
 		t.Error("pushes a negative size")
 	}
 	wantNoBlob(t, s, good)
