@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
+
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // testApp has a command with flags of every sort, and records what it got.

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/mattn/go-runewidth"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
 const (
@@ -129,9 +131,9 @@ func percentText(done, total int64) string {
 // figures writes how far something of a size is; -1 is a size that is not known.
 func figures(done, total int64) string {
 	if total < 0 {
-		return humanSize(done)
+		return errtext.Size(done)
 	}
-	return humanSize(done) + " of " + humanSize(total)
+	return errtext.Size(done) + " of " + errtext.Size(total)
 }
 
 // shortenAll shortens names so that they can still be told apart, if that is

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/urfave/cli/v2"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
-	"github.com/urfave/cli/v2"
 )
 
 func diffCommand(out *printer) *cli.Command {
@@ -174,10 +176,10 @@ func onlyManifest(d *inspect.Difference) bool {
 // differ.
 func (s *session) printDifference(d *inspect.Difference) {
 	for _, m := range d.Removed {
-		s.linef("removed  %s (%s)", shownPath(m), humanSize(m.Size))
+		s.linef("removed  %s (%s)", shownPath(m), errtext.Size(m.Size))
 	}
 	for _, m := range d.Added {
-		s.linef("added    %s (%s)", shownPath(m), humanSize(m.Size))
+		s.linef("added    %s (%s)", shownPath(m), errtext.Size(m.Size))
 	}
 	for _, r := range d.Renamed {
 		s.linef("renamed  %s -> %s", r.From, r.To)
@@ -192,9 +194,9 @@ func (s *session) printDifference(d *inspect.Difference) {
 }
 
 func (s *session) printChange(c inspect.Change, d *inspect.Difference) {
-	sizes := fmt.Sprintf(" (%s -> %s)", humanSize(c.A.Size), humanSize(c.B.Size))
+	sizes := fmt.Sprintf(" (%s -> %s)", errtext.Size(c.A.Size), errtext.Size(c.B.Size))
 	if c.A.Size == c.B.Size {
-		sizes = fmt.Sprintf(" (%s)", humanSize(c.A.Size))
+		sizes = fmt.Sprintf(" (%s)", errtext.Size(c.A.Size))
 	}
 	switch {
 	case c.A.Target != c.B.Target:

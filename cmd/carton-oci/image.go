@@ -3,9 +3,12 @@ package main
 import (
 	"fmt"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/location"
-	"github.com/urfave/cli/v2"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
 func imageCommand(out *printer) *cli.Command {
@@ -87,14 +90,14 @@ func (s *session) printImage(r *client.ImageResult) {
 
 // imageSummary says what the image form is made of.
 func imageSummary(r *client.ImageResult) string {
-	text := fmt.Sprintf("%d (%s)", r.Layers, humanSize(r.Size))
+	text := fmt.Sprintf("%d (%s)", r.Layers, errtext.Size(r.Size))
 	switch {
 	case r.Shared:
 		text += ", shared with the artifact"
 	case r.DryRun:
 		text += ", to be sent"
 	default:
-		text += fmt.Sprintf(", %s sent", humanSize(r.BytesUploaded))
+		text += fmt.Sprintf(", %s sent", errtext.Size(r.BytesUploaded))
 	}
 	if !r.DryRun {
 		text += fmt.Sprintf(" in %.1f s", r.Seconds)

@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
-	"github.com/urfave/cli/v2"
 )
 
 func inspectCommand(out *printer) *cli.Command {
@@ -114,14 +116,14 @@ func (s *session) printDescription(d description, info *carton.Info) {
 func (s *session) printSizes(d description) {
 	rows := [][]string{{"FOLDER", "SIZE", "MEMBERS"}}
 	for _, f := range d.Folders {
-		rows = append(rows, []string{f.Path, humanSize(f.Bytes), fmt.Sprint(f.Members)})
+		rows = append(rows, []string{f.Path, errtext.Size(f.Bytes), fmt.Sprint(f.Members)})
 	}
-	rows = append(rows, []string{"total", humanSize(d.Bytes), fmt.Sprint(d.Members)})
+	rows = append(rows, []string{"total", errtext.Size(d.Bytes), fmt.Sprint(d.Members)})
 	s.linef("")
 	s.table(rows)
 	rows = [][]string{{"LARGEST", "SIZE"}}
 	for _, m := range d.Largest {
-		rows = append(rows, []string{m.Path, humanSize(*m.Size)})
+		rows = append(rows, []string{m.Path, errtext.Size(*m.Size)})
 	}
 	s.linef("")
 	s.table(rows)
@@ -152,7 +154,7 @@ func shownShares(shares []share) string {
 	const most = 3
 	var parts []string
 	for _, x := range shares[:min(len(shares), most)] {
-		parts = append(parts, fmt.Sprintf("%s (%s)", x.Name, humanSize(x.Bytes)))
+		parts = append(parts, fmt.Sprintf("%s (%s)", x.Name, errtext.Size(x.Bytes)))
 	}
 	text := strings.Join(parts, ", ")
 	if n := len(shares) - most; n > 0 {

@@ -1,8 +1,10 @@
 package main
 
 import (
-	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/urfave/cli/v2"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
 func lsCommand(out *printer) *cli.Command {
@@ -70,7 +72,7 @@ func runLs(c *cli.Context, s *session) error {
 	rows := make([][]string, 0, len(members)+1)
 	rows = append(rows, []string{"PATH", "SIZE", "PLACE"})
 	for _, m := range members {
-		rows = append(rows, []string{shownPath(m), humanSize(m.Size), m.Place.String()})
+		rows = append(rows, []string{shownPath(m), errtext.Size(m.Size), m.Place.String()})
 	}
 	s.table(rows)
 	if src.plain() {

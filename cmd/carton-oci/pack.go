@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pmf"
 	"github.com/carton-oci/carton-oci/pkg/pack"
-	"github.com/urfave/cli/v2"
 )
 
 func packCommand(out *printer) *cli.Command {
@@ -271,7 +273,7 @@ func (s *session) printPacked(c *cli.Context, name string, src *pack.Carton) err
 	}
 	s.fields(append(rows,
 		[2]string{"members", fmt.Sprint(p.Members)},
-		[2]string{"size", humanSize(p.Size)},
+		[2]string{"size", errtext.Size(p.Size)},
 		[2]string{"model hash", p.ModelHash},
 		[2]string{"path", p.Path},
 	)...)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 )
 
@@ -78,7 +79,7 @@ func (d *display) lines(w io.Writer, verb string) func(last bool) {
 		if last || s.total <= 0 {
 			return
 		}
-		parts := []string{fmt.Sprintf("%s of %s", humanSize(s.done), humanSize(s.total)), fmt.Sprintf("%d %%", s.percent())}
+		parts := []string{fmt.Sprintf("%s of %s", errtext.Size(s.done), errtext.Size(s.total)), fmt.Sprintf("%d %%", s.percent())}
 		for _, more := range []string{speed(rate), s.left(rate), s.besides()} {
 			if more != "" {
 				parts = append(parts, more)

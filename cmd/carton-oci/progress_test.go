@@ -12,11 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/carton-oci/carton-oci/pkg/progress"
-	"github.com/carton-oci/carton-oci/pkg/registry"
 	"github.com/google/go-cmp/cmp"
 	"github.com/mattn/go-runewidth"
 	"github.com/urfave/cli/v2"
+
+	"github.com/carton-oci/carton-oci/pkg/progress"
+	"github.com/carton-oci/carton-oci/pkg/registry"
 )
 
 func TestTally(t *testing.T) {

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/urfave/cli/v2"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/pack"
-	"github.com/urfave/cli/v2"
 )
 
 func pullCommand(out *printer) *cli.Command {
@@ -127,9 +129,9 @@ func (s *session) printPull(r *client.PullResult) {
 		s.linef("%s", r.Path)
 		return
 	}
-	received := fmt.Sprintf("%s in %.1f s", humanSize(r.BytesDownloaded), r.Seconds)
+	received := fmt.Sprintf("%s in %.1f s", errtext.Size(r.BytesDownloaded), r.Seconds)
 	if r.BytesReused > 0 {
-		received += fmt.Sprintf(", %s reused", humanSize(r.BytesReused))
+		received += fmt.Sprintf(", %s reused", errtext.Size(r.BytesReused))
 	}
 	path := r.Path
 	if r.AlreadyHere {

@@ -7,12 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
+	"github.com/urfave/cli/v2"
+
 	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/registry"
-	"github.com/opencontainers/go-digest"
-	"github.com/urfave/cli/v2"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
 func pushCommand(out *printer) *cli.Command {
@@ -204,7 +207,7 @@ func (s *session) sayWhatTravels(source string, r *client.PushResult) {
 		send += r.Image.Unshared
 	}
 	if difference := max(file, send) - min(file, send); difference > file/20 {
-		s.notef("%s carton, at most %s to send", humanSize(file), humanSize(send))
+		s.notef("%s carton, at most %s to send", errtext.Size(file), errtext.Size(send))
 	}
 }
 
@@ -232,7 +235,7 @@ func (s *session) printPush(r *client.PushResult) {
 	}
 	if i := r.Image; i != nil {
 		rows = append(rows, [2]string{"", forModels}, [2]string{"image", i.Reference}, [2]string{"tags", strings.Join(i.Tags, ", ")},
-			[2]string{"", forImages + " (" + humanSize(i.Unshared) + " more)"}, [2]string{"image digest", i.Digest.String()})
+			[2]string{"", forImages + " (" + errtext.Size(i.Unshared) + " more)"}, [2]string{"image digest", i.Digest.String()})
 	}
 	s.fields(append(rows,
 		[2]string{"layers", layerSummary(r)},
@@ -251,7 +254,7 @@ func (s *session) printLayers(r *client.PushResult) {
 		case len(l.Paths) > 1:
 			name = fmt.Sprintf("%s from %s", count(len(l.Paths), "member"), l.Paths[0])
 		}
-		rows = append(rows, []string{name, humanSize(l.Size), l.Status})
+		rows = append(rows, []string{name, errtext.Size(l.Size), l.Status})
 	}
 	s.table(rows)
 	s.linef("")
@@ -276,7 +279,7 @@ func layerSummary(r *client.PushResult) string {
 			if status == "exists" && n > 1 {
 				status, bytes["exist"] = "exist", bytes[status]
 			}
-			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, status, humanSize(bytes[status])))
+			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, status, errtext.Size(bytes[status])))
 		}
 	}
 	text := strings.Join(parts, ", ")

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"github.com/opencontainers/go-digest"
+	"github.com/urfave/cli/v2"
+
 	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/location"
-	"github.com/opencontainers/go-digest"
-	"github.com/urfave/cli/v2"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
 // imageFlags are the flags of push about who else is to read the artifact.
@@ -59,10 +62,10 @@ func (s *session) sayWhatItCosts(o *client.PushOptions, r *client.PushResult) {
 		return
 	}
 	if r.Source != nil && r.Source.Copied && !r.Image.Shared {
-		s.notef("the artifact shares no layers with the image form, which is %s more", humanSize(r.Image.Unshared))
+		s.notef("the artifact shares no layers with the image form, which is %s more", errtext.Size(r.Image.Unshared))
 	}
 	if o.Mapping.Layers == convert.FormRaw {
-		s.notef("--layers raw shares nothing with the image form, which is %s more", humanSize(r.Image.Unshared))
+		s.notef("--layers raw shares nothing with the image form, which is %s more", errtext.Size(r.Image.Unshared))
 	}
 }
 
@@ -85,7 +88,7 @@ func (s *session) sayWhoSeesNothing(o *client.PushOptions, to location.Location,
 		return
 	}
 	if o.Image == client.ImageUnsaid && o.Mapping.Compat != convert.CompatImage && to.Kind == location.KindRegistry && to.Tag != "" && !o.DryRun && !isImage(r) {
-		price := "which sends, and stores, " + humanSize(r.Bytes()) + " more"
+		price := "which sends, and stores, " + errtext.Size(r.Bytes()) + " more"
 		if o.Mapping.Layers == convert.FormTar {
 			price = "which shares its layers"
 		}

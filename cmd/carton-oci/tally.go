@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 )
 
@@ -107,7 +108,7 @@ func (t *tally) underWay(n int) []transfer {
 func (s sums) besides() string {
 	var parts []string
 	if s.resumed > 0 {
-		parts = append(parts, humanSize(s.resumed)+" resumed")
+		parts = append(parts, errtext.Size(s.resumed)+" resumed")
 	}
 	if s.exist > 0 {
 		parts = append(parts, fmt.Sprintf("%d exist", s.exist))
@@ -157,7 +158,7 @@ func speed(rate float64) string {
 	if rate < 1 {
 		return ""
 	}
-	return humanSize(int64(rate)) + "/s"
+	return errtext.Size(int64(rate)) + "/s"
 }
 
 // left writes how long what is left takes at a rate: "8s left"; "" while that is

@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/npy"
 	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
-	"github.com/urfave/cli/v2"
 )
 
 // fetched is what `tensors NAME -o FILE --format json` prints.
@@ -180,7 +182,7 @@ func (s *session) printFetched(src *source, t *inspect.Tensor, file string, veri
 			[2]string{"tensor", t.Name},
 			[2]string{"type", t.DType},
 			[2]string{"shape", shownShape(t.Shape)},
-			[2]string{"size", humanSize(t.Bytes)},
+			[2]string{"size", errtext.Size(t.Bytes)},
 			[2]string{"member", t.Member},
 			[2]string{"model", t.Model},
 			[2]string{"verified", checked},

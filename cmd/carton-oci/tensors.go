@@ -8,9 +8,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
-	"github.com/urfave/cli/v2"
 )
 
 func tensorsCommand(out *printer) *cli.Command {
@@ -172,7 +174,7 @@ func (s *session) printTensorList(src *source, tensors []inspect.Tensor, notes [
 		if models[t.Member] {
 			member += " (" + t.Model + ")"
 		}
-		rows = append(rows, []string{t.Name, shownType(t.DType), shownShape(t.Shape), humanSize(t.Bytes), member})
+		rows = append(rows, []string{t.Name, shownType(t.DType), shownShape(t.Shape), errtext.Size(t.Bytes), member})
 	}
 	if len(rows) > 1 {
 		s.table(rows)

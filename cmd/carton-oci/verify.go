@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/urfave/cli/v2"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
-	"github.com/urfave/cli/v2"
 )
 
 func verifyCommand(out *printer) *cli.Command {
@@ -143,7 +145,7 @@ func (s *session) printVerdict(v verdict) {
 	for _, dgst := range v.UnreadLayers {
 		s.linef("not read: the tar layer %s: its files, and their names, modes and links", dgst)
 	}
-	read := fmt.Sprintf("%s, %s", count(v.Members-len(v.Unread), "member"), humanSize(v.Bytes))
+	read := fmt.Sprintf("%s, %s", count(v.Members-len(v.Unread), "member"), errtext.Size(v.Bytes))
 	verdict := "ok"
 	if !v.OK {
 		verdict = "broken"

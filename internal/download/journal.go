@@ -11,8 +11,9 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strings"
 	"sync"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
 // A journal is a file beside the one that is being made:
@@ -262,20 +263,5 @@ func (r Result) Sentence(name string) string {
 	if r.There <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("run it again to go on: %s of %s are there (%s)", size(r.There), size(r.Total), name)
-}
-
-// size writes a number of bytes in decimal units, as disks are sold.
-func size(n int64) string {
-	const units = "kMGTPE"
-	f := float64(n)
-	i := -1
-	for f >= 999.95 && i+1 < len(units) {
-		f /= 1000
-		i++
-	}
-	if i < 0 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", f), ".0") + " " + units[i:i+1] + "B"
+	return fmt.Sprintf("run it again to go on: %s of %s are there (%s)", errtext.Size(r.There), errtext.Size(r.Total), name)
 }

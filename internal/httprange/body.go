@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"sync"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/internal/stall"
 )
@@ -227,5 +228,5 @@ func (b *Body) fail(err error) error {
 	if b.url == nil {
 		return err
 	}
-	return &Error{URL: Printable(secret.URL(b.url)), Err: err}
+	return &Error{URL: errtext.OneLine(secret.URL(b.url)), Err: err}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/internal/stall"
 )
@@ -110,7 +111,7 @@ func (c *Client) CheckURL(u *url.URL) error {
 	ok := c.allows(host, port)
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http", u.Opaque != "":
-		return fmt.Errorf("%w: scheme %s, want https", ErrNotAllowed, Printable(u.Scheme))
+		return fmt.Errorf("%w: scheme %s, want https", ErrNotAllowed, errtext.OneLine(u.Scheme))
 	case host == "":
 		return fmt.Errorf("%w: the URL names no host", ErrNotAllowed)
 	case u.User != nil:
@@ -118,7 +119,7 @@ func (c *Client) CheckURL(u *url.URL) error {
 	case ok:
 		return nil
 	case u.Scheme == "http":
-		return &NotAllowedError{u.Host, fmt.Errorf("%w: plain http to %s, want https", ErrNotAllowed, Printable(u.Host))}
+		return &NotAllowedError{u.Host, fmt.Errorf("%w: plain http to %s, want https", ErrNotAllowed, errtext.OneLine(u.Host))}
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
 		if err := CheckAddr(a); err != nil {
@@ -127,7 +128,7 @@ func (c *Client) CheckURL(u *url.URL) error {
 		return nil
 	}
 	if endsInNumber(host) {
-		return fmt.Errorf("%w: %s is neither a name nor an address in its usual form", ErrNotAllowed, Printable(host))
+		return fmt.Errorf("%w: %s is neither a name nor an address in its usual form", ErrNotAllowed, errtext.OneLine(host))
 	}
 	return nil
 }
@@ -222,7 +223,7 @@ func parseAllowed(s string) (allowed, error) {
 	}
 	u, err := url.Parse("//" + s)
 	if err != nil || u.Host != s || u.Hostname() == "" || strings.HasSuffix(s, ":") {
-		return allowed{}, fmt.Errorf("allowed host %s: %w", Printable(s), errAllow)
+		return allowed{}, fmt.Errorf("allowed host %s: %w", errtext.OneLine(s), errAllow)
 	}
 	return allowed{host: strings.ToLower(u.Hostname()), port: u.Port()}, nil
 }

@@ -7,9 +7,8 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"strings"
-	"unicode"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/secret"
 )
 
@@ -76,10 +75,8 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-const (
-	maxErrorBody = 4 << 10 // bytes read of an error's body
-	maxErrorText = 200     // characters shown of it
-)
+// maxErrorBody is how many bytes of an error's body are read.
+const maxErrorBody = 4 << 10
 
 // newStatusError reads what resp's body says for people: plain text or JSON.
 func newStatusError(resp *http.Response) *StatusError {
@@ -89,54 +86,15 @@ func newStatusError(resp *http.Response) *StatusError {
 		return e
 	}
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what was read is shown
-	e.Text = Printable(string(b))
+	e.Text = errtext.OneLine(string(b))
 	return e
 }
 
-// Printable returns the beginning of s as one line of printable characters, so
-// that what a server sends can neither move a terminal's cursor nor forge a
-// line of a log, and without the secrets that the server may repeat.
-func Printable(s string) string {
-	s = secret.Strike(s)
-	var b strings.Builder
-	n, space := 0, false
-	for _, r := range s {
-		if !unicode.IsPrint(r) || unicode.IsSpace(r) {
-			space = b.Len() > 0
-			continue
-		}
-		if space {
-			b.WriteByte(' ')
-			n, space = n+1, false
-		}
-		if n >= maxErrorText {
-			return b.String() + "…"
-		}
-		b.WriteRune(r)
-		n++
-	}
-	return b.String()
-}
-
-// redacted is an error whose text has lost what people should not see.
-type redacted struct {
-	text string
-	err  error
-}
-
-func (e *redacted) Error() string { return e.text }
-func (e *redacted) Unwrap() error { return e.err }
-
 // withoutURL takes the URL that net/http puts before its errors off err's text,
-// and what is private out of every other: net/http and those around it quote
-// redirects, which may be presigned, and hosts repeat what they were sent.
+// and what is private out of every other.
 func withoutURL(err error) error {
 	if e, ok := err.(*url.Error); ok { //nolint:errorlint // only the outermost has nothing around it
 		return withoutURL(e.Err)
 	}
-	text := secret.Strike(secret.InText(err.Error()))
-	if text == err.Error() {
-		return err
-	}
-	return &redacted{text: text, err: err}
+	return secret.Error(err)
 }

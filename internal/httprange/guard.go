@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"unicode/utf8"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
 // refused are the parts of the address space that are not the public internet,
@@ -118,7 +120,7 @@ func CheckHost(u *url.URL, check func(netip.Addr) error) error {
 	}
 	ascii := strings.IndexFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 	if host == "" || !ascii || endsInNumber(host) {
-		return fmt.Errorf("%w: %s is neither a name nor an address in its usual form", ErrNotAllowed, Printable(host))
+		return fmt.Errorf("%w: %s is neither a name nor an address in its usual form", ErrNotAllowed, errtext.OneLine(host))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/internal/stall"
 )
@@ -160,7 +161,7 @@ func (b *Body) acceptPart(resp *http.Response) (skip int64, err error) {
 		resp.ContentLength >= 0 && resp.ContentLength != length,
 		IsOnlyRanges(b.ctx) && (part.first < b.pos || b.end >= 0 && part.last >= b.end):
 		if b.needRanges {
-			return 0, fmt.Errorf("%w: asked for byte %d, got Content-Range %s", ErrNoRanges, b.pos, Printable(strconv.Quote(resp.Header.Get("Content-Range"))))
+			return 0, fmt.Errorf("%w: asked for byte %d, got Content-Range %s", ErrNoRanges, b.pos, errtext.OneLine(strconv.Quote(resp.Header.Get("Content-Range"))))
 		}
 		return 0, errPlain
 	}
@@ -238,7 +239,7 @@ type part struct{ first, last, size int64 }
 // parseContentRange reads "bytes 0-99/100", "bytes 0-99/*" and "bytes */100"
 // (RFC 9110, section 14.4).
 func parseContentRange(value string) (part, error) {
-	bad := fmt.Errorf("%w: Content-Range %s", ErrAnswer, Printable(strconv.Quote(value)))
+	bad := fmt.Errorf("%w: Content-Range %s", ErrAnswer, errtext.OneLine(strconv.Quote(value)))
 	unit, rest, ok := strings.Cut(value, " ")
 	if !ok || !strings.EqualFold(unit, "bytes") {
 		return part{}, bad

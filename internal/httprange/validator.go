@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
 // validator is what identifies the content that the first response began.
@@ -41,16 +43,16 @@ func (v *validator) check(h http.Header, pinned bool) error {
 		return nil
 	}
 	if now.encoding != v.encoding {
-		return fmt.Errorf("%w: got Content-Encoding %q, want %q", ErrChanged, Printable(now.encoding), Printable(v.encoding))
+		return fmt.Errorf("%w: got Content-Encoding %q, want %q", ErrChanged, errtext.OneLine(now.encoding), errtext.OneLine(v.encoding))
 	}
 	if !pinned {
 		return nil
 	}
 	if now.etag != "" && v.etag != "" && strings.TrimPrefix(now.etag, "W/") != strings.TrimPrefix(v.etag, "W/") {
-		return fmt.Errorf("%w: got ETag %s, want %s", ErrChanged, Printable(now.etag), Printable(v.etag))
+		return fmt.Errorf("%w: got ETag %s, want %s", ErrChanged, errtext.OneLine(now.etag), errtext.OneLine(v.etag))
 	}
 	if now.modified != "" && v.modified != "" && now.modified != v.modified {
-		return fmt.Errorf("%w: got Last-Modified %s, want %s", ErrChanged, Printable(now.modified), Printable(v.modified))
+		return fmt.Errorf("%w: got Last-Modified %s, want %s", ErrChanged, errtext.OneLine(now.modified), errtext.OneLine(v.modified))
 	}
 	return nil
 }

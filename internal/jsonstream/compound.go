@@ -2,7 +2,8 @@ package jsonstream
 
 import (
 	"fmt"
-	"strconv"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
 const (
@@ -22,7 +23,7 @@ func (r *Reader) Object(member func(key string) error) error {
 	before := r.keys
 	err := r.Members(func(key string) error {
 		if seen.add(key) {
-			return fmt.Errorf("the key %s occurs twice", shorten(key))
+			return fmt.Errorf("the key %s occurs twice", errtext.Quoted(key))
 		}
 		if r.keys += keyCost + len(key); r.keys > MaxKeys {
 			return fmt.Errorf("the keys of an object take more than %d bytes", MaxKeys)
@@ -162,13 +163,4 @@ func (k *keys) add(key string) bool {
 		k.few = nil
 	}
 	return false
-}
-
-// shorten returns a key for an error's text.
-func shorten(key string) string {
-	const most = 100
-	if len(key) > most {
-		return strconv.QuoteToGraphic(key[:most]) + "…"
-	}
-	return strconv.QuoteToGraphic(key)
 }

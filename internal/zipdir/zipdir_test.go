@@ -76,7 +76,7 @@ func TestHostileZips(t *testing.T) {
 			case err == nil && ofTheCarton.MatchString(v.What):
 			case !errors.As(err, &broken) || (v.Expect == "limit") != errors.Is(err, zipdir.ErrLimit) && !ofTheCarton.MatchString(v.What):
 				t.Errorf("%s: got %v, want it refused", name, err)
-			case !errtext.Printable(err.Error()):
+			case !errtext.IsPrintable(err.Error()):
 				t.Errorf("%s: %q is no line for a terminal", name, err.Error())
 			default:
 				refused++

@@ -186,13 +186,4 @@ func describe(v any) string {
 }
 
 // quoteShort quotes text from outside, and cuts it where it is long.
-func quoteShort(s string) string {
-	const most = 60
-	if len(s) > most {
-		return strconv.QuoteToASCII(s[:most]) + "…"
-	}
-	if errtext.Printable(s) {
-		return `"` + s + `"`
-	}
-	return strconv.QuoteToASCII(s)
-}
+func quoteShort(s string) string { return errtext.Quoted(s) }

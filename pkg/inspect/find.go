@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 )
@@ -122,11 +123,11 @@ func ambiguous(name string, found []Tensor) error {
 	for _, t := range found {
 		place := carton.QuotePath(t.Member)
 		if t.Model != "" {
-			place += " (model " + quoteName(t.Model) + ")"
+			place += " (model " + errtext.Quoted(t.Model) + ")"
 		}
 		places, members[t.Member] = append(places, place), true
 	}
-	err := fmt.Errorf("%s %w: in %s", quoteName(name), ErrAmbiguous, strings.Join(places, ", "))
+	err := fmt.Errorf("%s %w: in %s", errtext.Quoted(name), ErrAmbiguous, strings.Join(places, ", "))
 	if len(members) > 1 {
 		err = hint.With(err, "choose with --member %s", found[0].Member)
 	}

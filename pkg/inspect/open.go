@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -67,7 +68,9 @@ func Open(ctx context.Context, src carton.Source, t *Tensor) (r io.ReadCloser, v
 // Readable says why [Open] can't give the tensor's elements, as far as that can
 // be told without reading anything: an error wrapping ErrElements, or nil.
 func (t *Tensor) Readable() error {
-	fail := func(why string) error { return fmt.Errorf("tensor %s: %w: %s", quoteName(t.Name), ErrElements, why) }
+	fail := func(why string) error {
+		return fmt.Errorf("tensor %s: %w: %s", errtext.Quoted(t.Name), ErrElements, why)
+	}
 	switch {
 	case t.DType == string(carton.Nested):
 		return hint.With(fail("it is nested"), "it is made of %s", strings.Join(t.Inner, ", "))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/byname"
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -71,7 +72,7 @@ func checkShards(index carton.Member, weightMap map[string]string, contents map[
 			add("%s lacks %d of the %d tensors that the index puts there", carton.QuotePath(shard), missing, len(listed))
 		}
 		if unlisted > 0 {
-			add("%s holds %d tensors that the index does not put there, such as %s", carton.QuotePath(shard), unlisted, quoteName(first))
+			add("%s holds %d tensors that the index does not put there, such as %s", carton.QuotePath(shard), unlisted, errtext.Quoted(first))
 		}
 	}
 	return notes

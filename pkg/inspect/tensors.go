@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -132,5 +133,5 @@ func byPath(members []carton.Member, files []file, contents []content) map[strin
 
 // errNoTensor is what a name that no tensor has is refused with.
 func errNoTensor(name string) error {
-	return &carton.Error{Kind: fs.ErrNotExist, Msg: "there is no tensor " + quoteName(name)}
+	return &carton.Error{Kind: fs.ErrNotExist, Msg: "there is no tensor " + errtext.Quoted(name)}
 }

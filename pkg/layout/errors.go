@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/carton-oci/carton-oci/internal/errtext"
 	"oras.land/oras-go/v2/errdef"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
 // The kinds of fault that OCI content and its places can have. An error of this
@@ -41,7 +42,11 @@ type Error struct {
 
 // Error returns "object: msg: cause" on one line, leaving out what is empty.
 func (e *Error) Error() string {
-	return errtext.Line(quote(e.Object), e.Msg, e.Kind, e.Err)
+	object := e.Object
+	if object != "" {
+		object = quote(object)
+	}
+	return errtext.Line(object, e.Msg, e.Kind, e.Err)
 }
 
 // Unwrap returns the kind and the cause.
@@ -51,12 +56,5 @@ func errorf(kind error, object, format string, args ...any) *Error {
 	return &Error{Object: object, Kind: kind, Msg: fmt.Sprintf(format, args...)}
 }
 
-// quote returns a name from outside as errors show it, and never more than its
-// first 256 bytes.
-func quote(s string) string {
-	const most = 256
-	if len(s) > most {
-		s = s[:most] + "…"
-	}
-	return errtext.Quote(s)
-}
+// quote returns a name from outside as errors show it.
+func quote(s string) string { return errtext.Short(s) }

@@ -13,7 +13,7 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
@@ -41,7 +41,7 @@ func contentEncoding(h http.Header) (string, error) {
 	case "", "gzip", "deflate", "br", "zstd":
 		return found, nil
 	}
-	return "", errorf(carton.ErrLink, "", "got the content-encoding %s, want gzip, deflate, br or zstd", httprange.Printable(found))
+	return "", errorf(carton.ErrLink, "", "got the content-encoding %s, want gzip, deflate, br or zstd", errtext.OneLine(found))
 }
 
 // decodeContent decodes body, and closes it with what it returns.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
@@ -107,7 +108,7 @@ func (f failures) Unwrap() []error {
 func (f failure) Error() string {
 	host := "a link"
 	if u, err := url.Parse(f.url); err == nil && u.Host != "" {
-		host = httprange.Printable(u.Host)
+		host = errtext.OneLine(u.Host)
 	}
 	return host + ": " + f.reason()
 }

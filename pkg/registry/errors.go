@@ -11,7 +11,7 @@ import (
 
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
-	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -137,14 +137,14 @@ func readMessage(b []byte, contentType string) (code, message string) {
 	}
 	if err := json.Unmarshal(b, &body); err != nil {
 		if strings.HasPrefix(contentType, "text/plain") {
-			return "", httprange.Printable(string(b))
+			return "", errtext.OneLine(string(b))
 		}
 		return "", ""
 	}
 	var words []string
 	for _, e := range body.Errors {
 		if code == "" {
-			code = httprange.Printable(e.Code)
+			code = errtext.OneLine(e.Code)
 		}
 		words = append(words, inWords(e.Code, e.Message)+reason(e.Code, e.Detail))
 	}
@@ -153,7 +153,7 @@ func readMessage(b []byte, contentType string) (code, message string) {
 			words = append(words, s)
 		}
 	}
-	return code, httprange.Printable(strings.Join(words, "; "))
+	return code, errtext.OneLine(strings.Join(words, "; "))
 }
 
 // inWords joins a code of the distribution specification and its message.
@@ -203,7 +203,7 @@ func (h *endpoint) advise(e *Error) error {
 
 // said returns what a header says, for people: a registry may put there what it
 // was sent.
-func said[T ~string](header T) string { return httprange.Printable(string(header)) }
+func said[T ~string](header T) string { return errtext.OneLine(string(header)) }
 
 // speaksTLS recognises what TLS servers say to plain HTTP: Go's, nginx', Apache's.
 func speaksTLS(body []byte) bool {

@@ -16,6 +16,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/internal/stall"
@@ -46,7 +47,7 @@ func (h *endpoint) requestError(err error) error {
 		stalled *stall.Error
 	)
 	if errors.As(err, &stalled) {
-		return redact(stalled) // it names the host, which may be another
+		return secret.Error(stalled) // it names the host, which may be another
 	}
 	switch {
 	case errors.As(err, &request) && request.Op != "parse":
@@ -55,7 +56,7 @@ func (h *endpoint) requestError(err error) error {
 		// oras-go's judgement of an answer: the same answer gets the same.
 		err = fmt.Errorf("%w: %s: %w", ErrUnsafe, h.host, err)
 	}
-	return adviseNetwork(redact(err))
+	return adviseNetwork(secret.Error(err))
 }
 
 // passes reports whether an error that came with no request, or while an answer was
@@ -86,37 +87,12 @@ func (h *endpoint) tokenError(answer *errcode.ErrorResponse) error {
 	var words []string
 	for _, item := range answer.Errors {
 		if e.Code == "" {
-			e.Code = httprange.Printable(item.Code)
+			e.Code = errtext.OneLine(item.Code)
 		}
 		words = append(words, inWords(item.Code, item.Message))
 	}
-	e.Message = httprange.Printable(strings.Join(words, "; "))
+	e.Message = errtext.OneLine(strings.Join(words, "; "))
 	return h.advise(e)
-}
-
-// redacted is an error with a text that is fit to be shown.
-type redacted struct {
-	text string
-	err  error
-}
-
-func (e *redacted) Error() string { return e.text }
-func (e *redacted) Unwrap() error { return e.err }
-
-// redact takes queries, user info and known secrets out of the text of err, and
-// what could move a terminal's cursor.
-func redact(err error) error {
-	text := secret.Strike(secret.InText(err.Error()))
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, text)
-	if text == err.Error() {
-		return err
-	}
-	return &redacted{text: text, err: err}
 }
 
 // adviseNetwork adds what can be done about a connection that did not come
@@ -173,5 +149,5 @@ func transient(ctx context.Context, err error, reached bool) bool {
 
 // unsafe makes an ErrUnsafe.
 func unsafe(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrUnsafe, httprange.Printable(fmt.Sprintf(format, args...)))
+	return fmt.Errorf("%w: %s", ErrUnsafe, errtext.OneLine(fmt.Sprintf(format, args...)))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/internal/secret"
 )
@@ -40,7 +41,7 @@ func (g *redirectGuard) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := g.others.RoundTrip(req)
 	if err != nil {
-		return nil, fmt.Errorf("redirect to %s: %w", httprange.Printable(req.URL.Host), err)
+		return nil, fmt.Errorf("redirect to %s: %w", errtext.OneLine(req.URL.Host), err)
 	}
 	return resp, nil
 }
@@ -90,7 +91,7 @@ func (g *tokenGuard) ask(req *http.Request) (*http.Response, error) {
 	if strings.EqualFold(req.URL.Hostname(), own.Hostname()) {
 		return g.registry.RoundTrip(req)
 	}
-	name := httprange.Printable(req.URL.Host)
+	name := errtext.OneLine(req.URL.Host)
 	if req.URL.Scheme != "https" {
 		return nil, unsafe("%s names the token server %s without TLS", g.host.host, name)
 	}

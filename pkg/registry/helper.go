@@ -13,7 +13,7 @@ import (
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 
-	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
@@ -125,7 +125,7 @@ func helperFailed(err error, texts ...string) error {
 		case strings.ContainsAny(text, "{}") || strings.Contains(strings.ToLower(text), "secret"):
 			return errors.New("failed (its output may hold a secret, and is not shown)")
 		default:
-			return errors.New(httprange.Printable(text))
+			return errors.New(errtext.OneLine(text))
 		}
 	}
 	return err

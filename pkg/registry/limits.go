@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -41,7 +42,7 @@ func (r *Repository) CheckArtifact(_ context.Context, a *layout.Artifact) error 
 	if name == "" {
 		name = first.Digest.String()
 	}
-	var err error = limitError(name, "got %d bytes, want at most %d (%s) in a layer (%s)", first.Size, b.layer, sizeText(b.layer), b.name)
+	var err error = limitError(name, "got %d bytes, want at most %d (%s) in a layer (%s)", first.Size, b.layer, errtext.Size(b.layer), b.name)
 	if more > 0 {
 		err = hint.With(err, "%d more layers are too large", more)
 	}
@@ -62,7 +63,7 @@ func (h *endpoint) explain(f *fault, size int64) error {
 		return hint.With(f.err, "%s ends an upload after %s; this one had been under way for %s", hint.Text(b.name), b.upload, roughly(f.took.Seconds()))
 	case b.name == "" && size > 32*gib:
 		// github.com/goharbor/harbor/issues/19573 (2023-11): mended in 2.9.2 and 2.10.0.
-		return hint.With(f.err, "Harbor before 2.9.2 takes no layer over 32 GiB, and this one has %s", hint.Text(sizeText(size)))
+		return hint.With(f.err, "Harbor before 2.9.2 takes no layer over 32 GiB, and this one has %s", hint.Text(errtext.Size(size)))
 	}
 	return f.err
 }

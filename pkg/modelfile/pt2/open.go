@@ -216,16 +216,7 @@ func (o *opener) finish() {
 }
 
 // quote returns a word from outside for an error's text.
-func quote(s string) string {
-	const most = 100
-	if s == "" {
-		return `""`
-	}
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return errtext.Quote(s)
-}
+func quote(s string) string { return errtext.Short(s) }
 
 // inFile says which file an error is of.
 func inFile(name string, err error) error {

@@ -1,7 +1,6 @@
 package safetensors
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"strconv"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/jsonstream"
@@ -233,10 +231,4 @@ func span(t *Tensor) (int64, error) {
 }
 
 // quote returns a name from outside for an error's text.
-func quote(name string) string {
-	const most = 100
-	if len(name) > most {
-		name = string(bytes.ToValidUTF8([]byte(name[:most]), nil)) + "…"
-	}
-	return strconv.QuoteToGraphic(name)
-}
+func quote(name string) string { return errtext.Quoted(name) }
