@@ -23,7 +23,7 @@
 // like any other, and the reason is reported as that of a retry.
 //
 // The first range of a part is asked for alone. A place that answers it with
-// something else (httprange.ErrNoRanges) gets no second one: the part is read as
+// something else (ranges.ErrNone) gets no second one: the part is read as
 // a stream.
 //
 // Hashing. sha256 takes bytes in order, ranges come in any. A range that begins

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/download"
-	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/ranges"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -40,10 +40,10 @@ func TestNoRanges(t *testing.T) {
 	p := newPlace(20*mib, 3*mib)
 	p.opening = func(ctx context.Context, a ask) error {
 		if a.part == 0 && a.n >= 0 {
-			if !httprange.IsOnlyRanges(ctx) {
+			if !ranges.IsOnly(ctx) {
 				t.Errorf("%+v: is not asked for as a range alone", a)
 			}
-			return fmt.Errorf("get it: %w", httprange.ErrNoRanges)
+			return fmt.Errorf("get it: %w", ranges.ErrNone)
 		}
 		return nil
 	}
@@ -79,7 +79,7 @@ func TestARangeThatEndsAfterThePartFell(t *testing.T) {
 			}))
 		default:
 			<-atEnd
-			return failing(r, 300_000, httprange.ErrNoRanges)
+			return failing(r, 300_000, ranges.ErrNone)
 		}
 	}
 	if _, err := p.run(t, download.Options{Concurrency: 2}); err != nil {
@@ -94,7 +94,7 @@ func TestARangeThatEndsAfterThePartFell(t *testing.T) {
 // A place may think better of ranges while they are read.
 func TestRangesThatEnd(t *testing.T) {
 	for name, spoil := range map[string]func(r io.Reader) io.Reader{
-		"no more":  func(r io.Reader) io.Reader { return failing(r, 300_000, httprange.ErrNoRanges) },
+		"no more":  func(r io.Reader) io.Reader { return failing(r, 300_000, ranges.ErrNone) },
 		"short":    func(r io.Reader) io.Reader { return io.LimitReader(r, 300_000) },
 		"cut":      func(r io.Reader) io.Reader { return failing(r, 300_000, io.ErrUnexpectedEOF) },
 		"nothing":  func(io.Reader) io.Reader { return strings.NewReader("") },

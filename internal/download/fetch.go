@@ -7,7 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 
-	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/ranges"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -35,7 +35,7 @@ func (r *run) fetchRange(p *part, first, n int, buf []byte) (arrived int, err er
 	size := min(int64(n)*BlockSize, p.Size-off)
 	ctx := p.ctx
 	if size < p.Size {
-		ctx = httprange.OnlyRanges(ctx)
+		ctx = ranges.Only(ctx)
 	}
 	body, err := r.job.Range(ctx, p.i, off, size)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *run) fetched(p *part, first, n int, err error) error {
 		return r.ctx.Err()
 	case errors.As(err, &disk):
 		return disk.error
-	case errors.Is(err, httprange.ErrNoRanges), errors.Is(err, errOther):
+	case errors.Is(err, ranges.ErrNone), errors.Is(err, errOther):
 		p.fallen = true
 		p.cancel()
 	case temporary(err) && p.fails+1 < attempts:

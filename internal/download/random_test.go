@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/internal/download"
-	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/ranges"
 )
 
 const (
@@ -60,7 +60,7 @@ func (m *trouble) opening(_ context.Context, a ask) error {
 		return temporaryError{}
 	case 1:
 		if a.n >= 0 {
-			return httprange.ErrNoRanges
+			return ranges.ErrNone
 		}
 	}
 	runtime.Gosched()
@@ -76,7 +76,7 @@ func (m *trouble) reading(ctx context.Context, a ask, r io.Reader) io.Reader {
 	case 0:
 		return failing(r, m.after(size), temporaryError{})
 	case 1:
-		return failing(r, m.after(size), httprange.ErrNoRanges)
+		return failing(r, m.after(size), ranges.ErrNone)
 	case 2:
 		return io.LimitReader(r, m.after(size))
 	case 3:

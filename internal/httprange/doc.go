@@ -18,8 +18,8 @@
 //     read and dropped, however many.
 //   - 416: the content ends before the offset; where its size is known to be
 //     larger, the content is asked for as a whole.
-//   - under [Getter] NeedRanges, and under a context of [OnlyRanges], all that ends
-//     in the whole being sent is ErrNoRanges instead; under the latter a 206 that
+//   - under [Getter] NeedRanges, and under a context of [ranges.Only], all that ends
+//     in the whole being sent is ranges.ErrNone instead; under the latter a 206 that
 //     holds more than was asked for is, too. Who reads many ranges of one content
 //     at once must not be sent all of it each time.
 //   - a body that ends early is continued from where it broke; one that goes on

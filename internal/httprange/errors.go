@@ -17,8 +17,6 @@ var (
 	// ErrAnswer: a response that does not fit the request, or a size that is not
 	// the expected one.
 	ErrAnswer = errors.New("unusable answer")
-	// ErrNoRanges: the server does not honour ranges where they are needed.
-	ErrNoRanges = errors.New("server does not honour range requests")
 	// ErrChanged: the content is not what an earlier response began.
 	ErrChanged = errors.New("content has changed since it was opened")
 	// ErrNotAllowed: an address, redirect or URL that the guard refuses.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+
+	"github.com/carton-oci/carton-oci/internal/ranges"
 )
 
 // Getter opens ranges over HTTP. It may be used by many goroutines at once.
@@ -22,8 +24,8 @@ type Getter struct {
 	// Transient says whether an error of Do may pass; nil is the function
 	// [Transient].
 	Transient func(error) bool
-	// NeedRanges makes a server that does not honour ranges ErrNoRanges, as
-	// [OnlyRanges] does for one call.
+	// NeedRanges makes a server that does not honour ranges ranges.ErrNone, as
+	// [ranges.Only] does for one call.
 	NeedRanges bool
 	// Pinned makes content that changes between two requests ErrChanged, by ETag,
 	// Last-Modified and size. It is for content that nobody has a hash of.
@@ -57,7 +59,7 @@ func (g *Getter) open(ctx context.Context, newRequest NewRequest, want extent, p
 	}
 	b := &Body{g: g, newRequest: newRequest, pos: want.off, end: -1, size: -1, pin: pin}
 	b.ctx, b.cancel = context.WithCancel(ctx)
-	b.needRanges = g.NeedRanges || IsOnlyRanges(ctx)
+	b.needRanges = g.NeedRanges || ranges.IsOnly(ctx)
 	if want.n >= 0 {
 		b.end = want.off + want.n
 	}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/carton-oci/carton-oci/internal/ranges"
 )
 
 // Policy says how long and how often to try. The zero value of every field is
@@ -190,7 +192,7 @@ func Transient(err error) bool {
 		return Policy{}.Retryable(status.Code)
 	case errors.As(err, &dns):
 		return !dns.IsNotFound
-	case errors.Is(err, ErrNotAllowed), errors.Is(err, ErrRetryAfter), errors.Is(err, ErrNoRanges),
+	case errors.Is(err, ErrNotAllowed), errors.Is(err, ErrRetryAfter), errors.Is(err, ranges.ErrNone),
 		errors.Is(err, ErrChanged), errors.Is(err, ErrAnswer), errors.Is(err, http.ErrSchemeMismatch):
 		return false
 	case errors.As(err, &verify), errors.As(err, &unknown), errors.As(err, &record), errors.As(err, &alert):

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/ranges"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/carton-oci/carton-oci/internal/stall"
@@ -98,7 +99,7 @@ func TestTransient(t *testing.T) {
 		{fmt.Errorf("x: %w", ErrNotAllowed), false},
 		{fmt.Errorf("x: %w", ErrRetryAfter), false},
 		{fmt.Errorf("x: %w", ErrChanged), false},
-		{fmt.Errorf("x: %w", ErrNoRanges), false},
+		{fmt.Errorf("x: %w", ranges.ErrNone), false},
 		{fmt.Errorf("x: %w", ErrAnswer), false},
 		{&StatusError{Code: 503}, true},
 		{&StatusError{Code: 404}, false},

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/ranges"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -207,7 +208,7 @@ func TestNeedRanges(t *testing.T) {
 		s := serve(t, h)
 		g := s.getter()
 		g.NeedRanges = true
-		if _, err := read(t, g, s.URL, 10, 10, -1); !errors.Is(err, ErrNoRanges) || len(s.requests()) != 1 {
+		if _, err := read(t, g, s.URL, 10, 10, -1); !errors.Is(err, ranges.ErrNone) || len(s.requests()) != 1 {
 			t.Errorf("%s: got %v after %q", name, err, s.requests())
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 
+	"github.com/carton-oci/carton-oci/internal/ranges"
 	"github.com/carton-oci/carton-oci/internal/readahead"
 )
 
@@ -30,7 +31,7 @@ type ReaderAt struct {
 
 // NewReaderAt asks for the last 256 KiB of the content, which also tells its
 // size. Content that changes later is ErrChanged; a server that does not honour
-// ranges is ErrNoRanges. ctx governs every read until Close.
+// ranges is ranges.ErrNone. ctx governs every read until Close.
 func NewReaderAt(ctx context.Context, g *Getter, newRequest NewRequest) (*ReaderAt, error) {
 	own := *g
 	own.Pinned, own.NeedRanges = true, true
@@ -70,7 +71,7 @@ func (r *ReaderAt) openTail() error {
 	}
 	r.size, r.pin = b.size, b.pin
 	if end := off + int64(len(data)); end != r.size {
-		return b.fail(fmt.Errorf("%w: asked for the last bytes, got them up to byte %d of %d", ErrNoRanges, end, r.size))
+		return b.fail(fmt.Errorf("%w: asked for the last bytes, got them up to byte %d of %d", ranges.ErrNone, end, r.size))
 	}
 	r.cache = readahead.New(r.size, r.fetch)
 	r.cache.SetTail(data)
@@ -85,7 +86,7 @@ func noSuffix(err error) bool {
 		return status.Code == http.StatusBadRequest || status.Code == http.StatusRequestedRangeNotSatisfiable ||
 			status.Code == http.StatusNotImplemented
 	}
-	return errors.Is(err, ErrNoRanges)
+	return errors.Is(err, ranges.ErrNone)
 }
 
 // openHead learns the size from the first byte, and then reads the tail.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/carton-oci/carton-oci/internal/ranges"
 	"github.com/carton-oci/carton-oci/internal/readahead"
 	"github.com/google/go-cmp/cmp"
 )
@@ -179,8 +180,8 @@ func TestReaderAtServers(t *testing.T) {
 		{"501 for a suffix", noSuffix(status(501)), nil},
 		{"its beginning for a suffix", noSuffix(partial(206, "bytes 0-299999/600000", data[:300_000])), nil},
 		{"everything as a part", noSuffix(partial(206, "bytes 0-599999/600000", data)), nil},
-		{"no ranges at all", noRanges(data), ErrNoRanges},
-		{"no ranges at all, and no size", chunked(data), ErrNoRanges},
+		{"no ranges at all", noRanges(data), ranges.ErrNone},
+		{"no ranges at all, and no size", chunked(data), ranges.ErrNone},
 		{"missing", status(404), errMissing},
 		{"cut tail", func() http.HandlerFunc {
 			first := true

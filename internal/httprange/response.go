@@ -13,6 +13,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/iox"
+	"github.com/carton-oci/carton-oci/internal/ranges"
 	"github.com/carton-oci/carton-oci/internal/stall"
 )
 
@@ -139,7 +140,7 @@ func (b *Body) acceptWhole(resp *http.Response, ranged bool) (skip int64, err er
 		return 0, err
 	}
 	if ranged && b.needRanges && resp.ContentLength != 0 { // of nothing there is no range
-		return 0, fmt.Errorf("%w: got status 200, want 206", ErrNoRanges)
+		return 0, fmt.Errorf("%w: got status 200, want 206", ranges.ErrNone)
 	}
 	// A length is one of the content only where nothing was decoded on the way.
 	if resp.ContentLength >= 0 && !resp.Uncompressed {
@@ -159,9 +160,9 @@ func (b *Body) acceptPart(resp *http.Response) (skip int64, err error) {
 	switch {
 	case err != nil, part.first > b.pos, part.last < b.pos, part.size < 0,
 		resp.ContentLength >= 0 && resp.ContentLength != length,
-		IsOnlyRanges(b.ctx) && (part.first < b.pos || b.end >= 0 && part.last >= b.end):
+		ranges.IsOnly(b.ctx) && (part.first < b.pos || b.end >= 0 && part.last >= b.end):
 		if b.needRanges {
-			return 0, fmt.Errorf("%w: asked for byte %d, got Content-Range %s", ErrNoRanges, b.pos, errtext.OneLine(strconv.Quote(resp.Header.Get("Content-Range"))))
+			return 0, fmt.Errorf("%w: asked for byte %d, got Content-Range %s", ranges.ErrNone, b.pos, errtext.OneLine(strconv.Quote(resp.Header.Get("Content-Range"))))
 		}
 		return 0, errPlain
 	}
@@ -183,8 +184,8 @@ func (b *Body) acceptPast(resp *http.Response) error {
 	switch {
 	case err == nil && part.first < 0 && part.size >= 0 && part.size <= b.pos:
 		return b.sized(part.size)
-	case IsOnlyRanges(b.ctx):
-		return fmt.Errorf("%w: got status 416 for byte %d", ErrNoRanges, b.pos)
+	case ranges.IsOnly(b.ctx):
+		return fmt.Errorf("%w: got status 416 for byte %d", ranges.ErrNone, b.pos)
 	case b.needRanges:
 		return b.g.statusError(resp)
 	}
@@ -284,7 +285,7 @@ func parseOffset(s string) (int64, bool) {
 // isOurs reports whether err was made by this package, so that a caller's
 // Transient is not asked about it.
 func isOurs(err error) bool {
-	for _, kind := range []error{ErrAnswer, ErrNoRanges, ErrChanged, stall.ErrStalled, ErrNotAllowed, ErrRetryAfter, io.ErrUnexpectedEOF} {
+	for _, kind := range []error{ErrAnswer, ranges.ErrNone, ErrChanged, stall.ErrStalled, ErrNotAllowed, ErrRetryAfter, io.ErrUnexpectedEOF} {
 		if errors.Is(err, kind) {
 			return true
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/ranges"
 	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -38,7 +39,7 @@ func (c *client) openURL(ctx context.Context, address string) (carton.Source, er
 		return !errors.Is(err, registry.ErrUnsafe) && !errors.Is(err, registry.ErrProxy) && !errors.Is(err, syscall.ECONNREFUSED) && httprange.Transient(err)
 	}}
 	r, err := httprange.NewReaderAt(ctx, g, get)
-	if errors.Is(err, httprange.ErrNoRanges) {
+	if errors.Is(err, ranges.ErrNone) {
 		return nil, hint.With(err, "download it, and use the file")
 	}
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"io"
 	"sync"
 
-	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/internal/iox"
+	"github.com/carton-oci/carton-oci/internal/ranges"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content"
@@ -66,9 +66,9 @@ func (s *target) OpenRange(ctx context.Context, desc ocispec.Descriptor, off, n 
 	if err != nil {
 		return nil, err
 	}
-	if _, seeks := r.(io.Seeker); !seeks && n < desc.Size && httprange.IsOnlyRanges(ctx) {
+	if _, seeks := r.(io.Seeker); !seeks && n < desc.Size && ranges.IsOnly(ctx) {
 		r.Close()
-		return nil, fmt.Errorf("read %s: %w: the target's readers can't seek", desc.Digest, httprange.ErrNoRanges)
+		return nil, fmt.Errorf("read %s: %w: the target's readers can't seek", desc.Digest, ranges.ErrNone)
 	}
 	if err := skipTo(r, off); err != nil {
 		r.Close()

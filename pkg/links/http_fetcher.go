@@ -12,6 +12,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/internal/iox"
+	"github.com/carton-oci/carton-oci/internal/ranges"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 )
@@ -126,8 +127,8 @@ func (f *HTTPFetcher) Open(ctx context.Context, link Link, off, n int64) (io.Rea
 		// That was a range of the encoded bytes, which can't be decoded; or it lies
 		// past the end of what may be encoded bytes: a 416 does not say.
 		_ = body.Close()
-		if httprange.IsOnlyRanges(ctx) {
-			return nil, linkError(fmt.Errorf("%w: the content is encoded", httprange.ErrNoRanges))
+		if ranges.IsOnly(ctx) {
+			return nil, linkError(fmt.Errorf("%w: the content is encoded", ranges.ErrNone))
 		}
 		if body, encoding, err = f.open(ctx, request, 0, -1); err != nil {
 			return nil, err

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/ranges"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/links"
 )
@@ -42,8 +42,8 @@ type strictPlaces struct {
 }
 
 func (p strictPlaces) Open(ctx context.Context, link links.Link, off, n int64) (io.ReadCloser, error) {
-	if p.noRanges[link.URL] && httprange.IsOnlyRanges(ctx) {
-		return nil, fmt.Errorf("get %s: %w", link.URL, httprange.ErrNoRanges)
+	if p.noRanges[link.URL] && ranges.IsOnly(ctx) {
+		return nil, fmt.Errorf("get %s: %w", link.URL, ranges.ErrNone)
 	}
 	return p.places.Open(ctx, link, off, n)
 }

@@ -6,10 +6,11 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/ranges"
 	"github.com/google/go-cmp/cmp"
 )
 
-// Under OnlyRanges the answer is exactly a range, or a part of its beginning, or
+// Under ranges.Only the answer is exactly a range, or a part of its beginning, or
 // an error that says that there are none.
 func TestOnlyRanges(t *testing.T) {
 	data := content(100)
@@ -36,10 +37,10 @@ func TestOnlyRanges(t *testing.T) {
 				handlers = append(handlers, c.rest)
 			}
 			s := serve(t, handlers...)
-			b, err := s.getter().Open(OnlyRanges(t.Context()), get(s.URL), 10, 10, 100)
+			b, err := s.getter().Open(ranges.Only(t.Context()), get(s.URL), 10, 10, 100)
 			if !c.ok {
-				if diff := cmp.Diff([]string{"bytes=10-19"}, s.requests()); diff != "" || !errors.Is(err, ErrNoRanges) {
-					t.Errorf("got %v after %s, want ErrNoRanges after one request", err, diff)
+				if diff := cmp.Diff([]string{"bytes=10-19"}, s.requests()); diff != "" || !errors.Is(err, ranges.ErrNone) {
+					t.Errorf("got %v after %s, want ranges.ErrNone after one request", err, diff)
 				}
 				return
 			}
@@ -58,7 +59,7 @@ func TestOnlyRanges(t *testing.T) {
 func TestOnlyRangesGivesTheWhole(t *testing.T) {
 	data := content(100)
 	s := serve(t, noRanges(data))
-	b, err := s.getter().Open(OnlyRanges(t.Context()), get(s.URL), 0, 100, 100)
+	b, err := s.getter().Open(ranges.Only(t.Context()), get(s.URL), 0, 100, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
