@@ -94,11 +94,11 @@ func tensorFormOf(file string) (tensorForm, error) {
 }
 
 func checkNpy(t *inspect.Tensor) error {
-	if npy.Writes(t.DType) {
+	if npy.HasType(t.DType) {
 		return nil
 	}
 	err := fmt.Errorf("tensor %s: numpy has no type %s", t.Name, shownType(t.DType))
-	if safetensors.DType(t.DType).Bits() != 0 {
+	if safetensors.HasType(t.DType) {
 		err = withHint(err, "safetensors has it: -o FILE.safetensors")
 	}
 	return err
@@ -107,20 +107,18 @@ func checkNpy(t *inspect.Tensor) error {
 func npyHeader(w io.Writer, t *inspect.Tensor) error { return npy.WriteHeader(w, t.DType, t.Shape) }
 
 func checkSafetensors(t *inspect.Tensor) error {
-	if safetensors.DType(t.DType).Bits() != 0 {
+	if safetensors.HasType(t.DType) {
 		return nil
 	}
 	err := fmt.Errorf("tensor %s: safetensors has no type %s", t.Name, shownType(t.DType))
-	if npy.Writes(t.DType) {
+	if npy.HasType(t.DType) {
 		err = withHint(err, "numpy has it: -o FILE.npy")
 	}
 	return err
 }
 
 func safetensorsHeader(w io.Writer, t *inspect.Tensor) error {
-	return safetensors.WriteHeader(w, nil, []safetensors.WriteTensor{{
-		Name: t.Name, DType: safetensors.DType(t.DType), Shape: t.Shape,
-	}})
+	return safetensors.WriteHeader(w, nil, []safetensors.Tensor{{Name: t.Name, DType: t.DType, Shape: t.Shape}})
 }
 
 // writeTensor puts the tensor's file in its place, whole or not at all.

@@ -3,8 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
-	"io"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
@@ -47,20 +48,19 @@ func pointers(values []float64) []*float64 {
 // safetensors returns the parameters as a safetensors file of float32.
 // https://huggingface.co/docs/safetensors
 func (n *network) safetensors() ([]byte, error) {
-	var tensors []safetensors.WriteTensor
-	for _, t := range n.tensors() {
-		var data []byte
+	// Of one type, tensors lie in the file in the order of their names.
+	byName := slices.SortedFunc(slices.Values(n.tensors()), func(a, b tensor) int { return strings.Compare(a.name, b.name) })
+	var header []safetensors.Tensor
+	var data []byte
+	for _, t := range byName {
+		header = append(header, safetensors.Tensor{Name: t.name, DType: "F32", Shape: t.shape})
 		for _, v := range t.values {
 			data = appendFloat32(data, *v)
 		}
-		tensors = append(tensors, safetensors.WriteTensor{
-			Name: t.name, DType: safetensors.F32, Shape: t.shape,
-			Open: func() (io.Reader, error) { return bytes.NewReader(data), nil },
-		})
 	}
 	var file bytes.Buffer
-	err := safetensors.Write(&file, map[string]string{"format": "np"}, tensors)
-	return file.Bytes(), err
+	err := safetensors.WriteHeader(&file, map[string]string{"format": "np"}, header)
+	return append(file.Bytes(), data...), err
 }
 
 func appendFloat32(b []byte, v float64) []byte {

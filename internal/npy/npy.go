@@ -24,6 +24,8 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+
+	"github.com/carton-oci/carton-oci/internal/dtype"
 )
 
 // The kinds of fault.
@@ -46,28 +48,6 @@ const (
 	align = 64
 )
 
-// types are the names of safetensors, with the type code and size in bytes of
-// numpy.
-var types = []struct {
-	name, code string
-	size       int64
-}{
-	{"BOOL", "b1", 1},
-	{"I8", "i1", 1},
-	{"U8", "u1", 1},
-	{"I16", "i2", 2},
-	{"U16", "u2", 2},
-	{"F16", "f2", 2},
-	{"I32", "i4", 4},
-	{"U32", "u4", 4},
-	{"F32", "f4", 4},
-	{"I64", "i8", 8},
-	{"U64", "u8", 8},
-	{"F64", "f8", 8},
-	{"C64", "c8", 8},
-	{"C128", "c16", 16},
-}
-
 // Header is what a file says of its array.
 type Header struct {
 	DType string  // as safetensors names it
@@ -86,25 +66,17 @@ func (h *Header) Bytes() int64 {
 	return n
 }
 
-// Writes reports whether the format has a type.
-func Writes(dtype string) bool { return code(dtype) != "" }
-
-func code(dtype string) string {
-	for _, t := range types {
-		if t.name == dtype {
-			return t.code
-		}
-	}
-	return ""
+// HasType reports whether the format has a type of that name.
+func HasType(name string) bool {
+	t := dtype.Named(name)
+	return t != nil && t.Numpy != ""
 }
 
 // size returns how many bytes an array has, false where no file can be so large.
-func size(dtype string, shape []int64) (int64, bool) {
+func size(name string, shape []int64) (int64, bool) {
 	n := uint64(0)
-	for _, t := range types {
-		if t.name == dtype {
-			n = uint64(t.size)
-		}
+	if HasType(name) {
+		n = uint64(dtype.Named(name).Bytes())
 	}
 	for _, d := range shape {
 		hi, lo := bits.Mul64(n, uint64(d))
@@ -117,19 +89,19 @@ func size(dtype string, shape []int64) (int64, bool) {
 
 // WriteHeader writes the header of an array. The elements follow it,
 // little-endian and in C order. A type that the format does not have is ErrType.
-func WriteHeader(w io.Writer, dtype string, shape []int64) error {
-	c := code(dtype)
-	if c == "" {
-		return fmt.Errorf("%.40q %w", dtype, ErrType)
+func WriteHeader(w io.Writer, name string, shape []int64) error {
+	if !HasType(name) {
+		return fmt.Errorf("%.40q %w", name, ErrType)
 	}
+	code := dtype.Named(name).Numpy
 	if len(shape) > MaxDims {
 		return fmt.Errorf("%w: got %d dimensions, want at most %d", ErrFormat, len(shape), MaxDims)
 	}
 	order := "<"
-	if strings.HasSuffix(c, "1") {
+	if strings.HasSuffix(code, "1") {
 		order = "|" // of one byte there is no order
 	}
-	dict := "{'descr': '" + order + c + "', 'fortran_order': False, 'shape': " + tuple(shape) + ", }"
+	dict := "{'descr': '" + order + code + "', 'fortran_order': False, 'shape': " + tuple(shape) + ", }"
 	head := []byte(magic + "\x01\x00")
 	// The dictionary, padding, and the newline: never long enough for version 2,
 	// because 64 dimensions of 20 digits are 1.4 kB.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/carton-oci/carton-oci/internal/dtype"
 )
 
 // What numpy 1.24 writes for numpy.save of a float32 array of this shape.
@@ -28,28 +30,31 @@ func TestWhatIsWrittenIsNumpysOwn(t *testing.T) {
 func TestEveryTypeComesBack(t *testing.T) {
 	long := slices.Repeat([]int64{1_234_567_890}, MaxDims)
 	long[0] = 0
-	for _, typ := range types {
+	for _, typ := range dtype.Types {
+		if !HasType(typ.Name) {
+			continue
+		}
 		for _, shape := range [][]int64{{}, {0}, {7}, {3, 2}, {1, 0, 5}} {
 			var b bytes.Buffer
-			if err := WriteHeader(&b, typ.name, shape); err != nil {
+			if err := WriteHeader(&b, typ.Name, shape); err != nil {
 				t.Fatal(err)
 			}
 			if b.Len()%align != 0 {
-				t.Errorf("%s %v: the elements begin at %d", typ.name, shape, b.Len())
+				t.Errorf("%s %v: the elements begin at %d", typ.Name, shape, b.Len())
 			}
 			h, err := ReadHeader(&b)
 			if err != nil {
-				t.Fatalf("%s %v: %v", typ.name, shape, err)
+				t.Fatalf("%s %v: %v", typ.Name, shape, err)
 			}
-			if h.DType != typ.name || !slices.Equal(h.Shape, shape) || h.Fortran || h.BigEndian || h.DataStart%align != 0 {
-				t.Errorf("%s %v: got %+v", typ.name, shape, h)
+			if h.DType != typ.Name || !slices.Equal(h.Shape, shape) || h.Fortran || h.BigEndian || h.DataStart%align != 0 {
+				t.Errorf("%s %v: got %+v", typ.Name, shape, h)
 			}
-			want := typ.size
+			want := typ.Bytes()
 			for _, d := range shape {
 				want *= d
 			}
 			if h.Bytes() != want {
-				t.Errorf("%s %v: got %d bytes, want %d", typ.name, shape, h.Bytes(), want)
+				t.Errorf("%s %v: got %d bytes, want %d", typ.Name, shape, h.Bytes(), want)
 			}
 		}
 	}
@@ -60,7 +65,7 @@ func TestEveryTypeComesBack(t *testing.T) {
 		t.Errorf("%d dimensions: got %v, want ErrFormat", len(long)+1, err)
 	}
 	for _, dtype := range []string{"BF16", "F8_E4M3", "F4", "string", ""} {
-		if err := WriteHeader(io.Discard, dtype, nil); !errors.Is(err, ErrType) || Writes(dtype) {
+		if err := WriteHeader(io.Discard, dtype, nil); !errors.Is(err, ErrType) || HasType(dtype) {
 			t.Errorf("%q: got %v, want ErrType", dtype, err)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/carton-oci/carton-oci/internal/dtype"
 )
 
 // ReadHeader reads the header of a file, of version 1, 2 or 3, and nothing
@@ -170,11 +172,10 @@ func (p *parser) descr(h *Header) {
 		return
 	}
 	if text != "" && strings.ContainsRune("<>|=", rune(text[0])) {
-		for _, t := range types {
-			if t.code == text[1:] && (t.size == 1 || text[0] == '<' || text[0] == '>') {
-				h.DType, h.BigEndian = t.name, text[0] == '>' && t.size > 1
-				return
-			}
+		t := dtype.Find(func(t *dtype.Type) bool { return t.Numpy != "" && t.Numpy == text[1:] })
+		if t != nil && (t.Bytes() == 1 || text[0] == '<' || text[0] == '>') {
+			h.DType, h.BigEndian = t.Name, text[0] == '>' && t.Bytes() > 1
+			return
 		}
 	}
 	p.err = fmt.Errorf("%.40q %w", text, ErrType)

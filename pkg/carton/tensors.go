@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/carton-oci/carton-oci/internal/dtype"
 )
 
 // DType is the type of a tensor's elements.
@@ -28,13 +30,15 @@ const (
 	Nested  DType = "nested"
 )
 
-var dtypeSizes = map[DType]int64{
-	Float32: 4, Float64: 8, String: 0, Nested: 0,
-	Int8: 1, Int16: 2, Int32: 4, Int64: 8, Uint8: 1, Uint16: 2, Uint32: 4, Uint64: 8,
+// Size returns the length of one element in bytes, 0 for String and Nested, and
+// for a type that the format does not know.
+func (d DType) Size() int64 {
+	t := dtype.Find(func(t *dtype.Type) bool { return t.Carton != "" && t.Carton == string(d) })
+	if t == nil {
+		return 0
+	}
+	return t.Bytes()
 }
-
-// Size returns the length of one element in bytes, 0 for String and Nested.
-func (d DType) Size() int64 { return dtypeSizes[d] }
 
 // Shape is the shape of a declared tensor: one symbol for all of it ("*" for
 // any shape), or a list of dimensions, empty for a scalar.
@@ -67,7 +71,7 @@ func (s Shape) String() string {
 // dtype reads the key dtype.
 func (t tomlTable) dtype() DType {
 	d := DType(t.needText("dtype"))
-	if _, ok := dtypeSizes[d]; !ok && d != "" {
+	if d != "" && d != String && d != Nested && d.Size() == 0 {
 		t.errorf("dtype", "got %s, want float32, float64, string, int8 to int64 or uint8 to uint64", quoteShort(string(d)))
 		return ""
 	}

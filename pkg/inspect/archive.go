@@ -151,7 +151,7 @@ func openPacked(ctx context.Context, src carton.Source, t *Tensor) (io.ReadClose
 	// What lies in one piece is one range, unless it is little more than what was
 	// read already. Elsewhere the archive's reader knows which pieces it needs.
 	off, n := p.Span()
-	if !p.Contiguous() || p.BigEndian || n <= readahead.Most || !ranged(m) {
+	if !p.Plain() || n <= readahead.Most || !ranged(m) {
 		return &packedReader{r, in}, nil
 	}
 	if err := in.close(); err != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/byname"
+	"github.com/carton-oci/carton-oci/internal/dtype"
 	"github.com/carton-oci/carton-oci/pkg/carton"
-	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
 
 // Facts are what a carton's weights are.
@@ -58,18 +58,6 @@ type Model struct {
 type Backend struct {
 	Name   string // "" where it has none
 	Device string // "cpu"; "" where it is not known
-}
-
-// precisions are ModelPack's names for the types of safetensors; any other is
-// its own name in lower case.
-var precisions = map[safetensors.DType]string{
-	safetensors.F64: "float64", safetensors.F32: "float32", safetensors.F16: "float16", safetensors.BF16: "bfloat16",
-	safetensors.I64: "int64", safetensors.I32: "int32", safetensors.I16: "int16", safetensors.I8: "int8",
-	safetensors.U64: "uint64", safetensors.U32: "uint32", safetensors.U16: "uint16", safetensors.U8: "uint8",
-	safetensors.C64: "complex64", safetensors.F4: "float4",
-	safetensors.F8E4M3: "float8_e4m3", safetensors.F8E5M2: "float8_e5m2", safetensors.F8E8M0: "float8_e8m0",
-	safetensors.F8E4M3FNUZ: "float8_e4m3fnuz", safetensors.F8E5M2FNUZ: "float8_e5m2fnuz",
-	safetensors.F6E2M3: "float6_e2m3", safetensors.F6E3M2: "float6_e3m2",
 }
 
 // count is how much there is of one type.
@@ -177,11 +165,13 @@ func add(a, b int64) int64 {
 	return math.MaxInt64
 }
 
-func precisionOf(dtype string) string {
-	if name, ok := precisions[safetensors.DType(dtype)]; ok {
-		return name
+// precisionOf returns ModelPack's name for a type; one that it has none for is its
+// own name in lower case.
+func precisionOf(name string) string {
+	if t := dtype.Named(name); t != nil {
+		return t.ModelPack
 	}
-	return byname.LowerASCII(dtype)
+	return byname.LowerASCII(name)
 }
 
 // byBytes returns the names, most bytes first, ties by name.

@@ -2,14 +2,13 @@ package inspect
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/modeltest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
-	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
 
 // emptyFile makes a file to fetch to.
@@ -27,15 +26,10 @@ func emptyFile(t *testing.T) *os.File {
 // they are.
 func TestFetch(t *testing.T) {
 	large, small := pattern(inRanges+12), pattern(200_000)
-	var file bytes.Buffer
-	err := safetensors.Write(&file, nil, []safetensors.WriteTensor{
-		{Name: "large", DType: "F32", Shape: []int64{inRanges/4 + 3}, Open: func() (io.Reader, error) { return bytes.NewReader(large), nil }},
-		{Name: "small", DType: "F32", Shape: []int64{50_000}, Open: func() (io.Reader, error) { return bytes.NewReader(small), nil }},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	src := counting(t, cartontest.New(map[string][]byte{"model/m.safetensors": file.Bytes()}, nil,
+	file := modeltest.Safetensors(t, nil,
+		modeltest.Tensor{Name: "large", DType: "F32", Shape: []int64{inRanges/4 + 3}, Data: large},
+		modeltest.Tensor{Name: "small", DType: "F32", Shape: []int64{50_000}, Data: small})
+	src := counting(t, cartontest.New(map[string][]byte{"model/m.safetensors": file}, nil,
 		cartontest.WithPlace(carton.PlaceBlob, "model/m.safetensors")))
 	for _, c := range []struct {
 		name     string
@@ -66,20 +60,15 @@ func TestFetch(t *testing.T) {
 // A source that gives fewer bytes than a tensor has is no tensor.
 func TestFetchOfTooLittle(t *testing.T) {
 	content := make([]byte, 400_000)
-	var file bytes.Buffer
-	err := safetensors.Write(&file, nil, []safetensors.WriteTensor{
-		{Name: "a", DType: "U8", Shape: []int64{200_000}, Open: func() (io.Reader, error) { return bytes.NewReader(content[:200_000]), nil }},
-		{Name: "b", DType: "U8", Shape: []int64{200_000}, Open: func() (io.Reader, error) { return bytes.NewReader(content[:200_000]), nil }},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole := cartontest.New(map[string][]byte{"model/m.safetensors": file.Bytes()}, nil, cartontest.WithPlace(carton.PlaceBlob, "model/m.safetensors"))
+	file := modeltest.Safetensors(t, nil,
+		modeltest.Tensor{Name: "a", DType: "U8", Shape: []int64{200_000}, Data: content[:200_000]},
+		modeltest.Tensor{Name: "b", DType: "U8", Shape: []int64{200_000}, Data: content[:200_000]})
+	whole := cartontest.New(map[string][]byte{"model/m.safetensors": file}, nil, cartontest.WithPlace(carton.PlaceBlob, "model/m.safetensors"))
 	tensor, _, err := Find(t.Context(), whole, "b", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cut := cartontest.New(map[string][]byte{"model/m.safetensors": file.Bytes()[:300_000]}, nil, cartontest.WithPlace(carton.PlaceBlob, "model/m.safetensors"))
+	cut := cartontest.New(map[string][]byte{"model/m.safetensors": file[:300_000]}, nil, cartontest.WithPlace(carton.PlaceBlob, "model/m.safetensors"))
 	if _, err := Fetch(t.Context(), cut, tensor, emptyFile(t), FetchOptions{}); err == nil {
 		t.Error("got no error")
 	}

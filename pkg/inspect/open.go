@@ -110,13 +110,13 @@ type whole struct {
 // before the tensor.
 func (w *whole) start() error {
 	t := w.tensor
-	h, err := safetensors.ReadHeader(io.LimitReader(w.ReadCloser, t.at.header))
+	h, err := safetensors.ReadHeader(io.LimitReader(w.ReadCloser, t.at.header), -1)
 	if err != nil {
 		return w.changed(err)
 	}
 	i := slices.IndexFunc(h.Tensors, func(o safetensors.Tensor) bool { return o.Name == t.Name })
 	if i < 0 || h.DataStart != t.at.header || h.Tensors[i].Begin != t.at.begin ||
-		string(h.Tensors[i].DType) != t.DType || !slices.Equal(h.Tensors[i].Shape, t.Shape) {
+		h.Tensors[i].DType != t.DType || !slices.Equal(h.Tensors[i].Shape, t.Shape) {
 		return w.changed(nil)
 	}
 	_, err = io.CopyN(io.Discard, w.ReadCloser, t.at.begin)

@@ -98,7 +98,7 @@ func lookInto(ctx context.Context, src carton.Source, f file, opts Options, s *s
 	for i := range h.Tensors {
 		t := &h.Tensors[i]
 		c.tensors = append(c.tensors, Tensor{
-			Name: t.Name, DType: string(t.DType), Shape: t.Shape, Bytes: t.End - t.Begin, Member: f.Path,
+			Name: t.Name, DType: t.DType, Shape: t.Shape, Bytes: t.End - t.Begin, Member: f.Path,
 			at: location{member: &f.Member, kind: kindSafetensors, header: h.DataStart, begin: t.Begin},
 		})
 	}

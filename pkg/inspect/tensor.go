@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"github.com/carton-oci/carton-oci/pkg/carton"
-	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
 
 // Tensor is one tensor of one member.
@@ -107,14 +106,4 @@ func (o Options) concurrency() int {
 		return o.Concurrency
 	}
 	return defaultConcurrency
-}
-
-// dtypes are the names of safetensors for the types of tensor_data.
-var dtypes = map[carton.DType]string{
-	carton.Float32: string(safetensors.F32), carton.Float64: string(safetensors.F64),
-	carton.Int8: string(safetensors.I8), carton.Int16: string(safetensors.I16),
-	carton.Int32: string(safetensors.I32), carton.Int64: string(safetensors.I64),
-	carton.Uint8: string(safetensors.U8), carton.Uint16: string(safetensors.U16),
-	carton.Uint32: string(safetensors.U32), carton.Uint64: string(safetensors.U64),
-	carton.String: string(carton.String), carton.Nested: string(carton.Nested),
 }

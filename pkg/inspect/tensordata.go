@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/dtype"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -31,7 +32,7 @@ func dataTensors(ctx context.Context, src carton.Source, members []carton.Member
 	var tensors []Tensor
 	var notes []Note
 	for _, t := range index.Tensors {
-		out := Tensor{Name: t.Name, DType: dtypes[t.DType], Shape: t.Shape, Member: t.Path(), Inner: t.Inner}
+		out := Tensor{Name: t.Name, DType: typeOf(t.DType), Shape: t.Shape, Member: t.Path(), Inner: t.Inner}
 		if t.DType == carton.Nested {
 			out.Member = carton.IndexName
 			tensors = append(tensors, out)
@@ -53,6 +54,15 @@ func dataTensors(ctx context.Context, src carton.Source, members []carton.Member
 		tensors = append(tensors, out)
 	}
 	return tensors, notes, nil
+}
+
+// typeOf returns the name of a type of tensor_data as safetensors has it. Strings
+// and nested tensors it does not have: they are called as the carton calls them.
+func typeOf(d carton.DType) string {
+	if t := dtype.Find(func(t *dtype.Type) bool { return t.Carton == string(d) }); t != nil {
+		return t.Name
+	}
+	return string(d)
 }
 
 // dataNote is the note for a tensor that is not listed because its file is wrong.

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/dtype"
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/zipdir"
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -156,7 +157,7 @@ func (p *packer) readFile(name string, f *file) error {
 	default:
 		return p.readShardIndex(name, r)
 	}
-	if _, err := safetensors.OpenHeader(r, f.size); errtext.IsLimit(err) {
+	if _, err := safetensors.ReadHeader(r, f.size); errtext.IsLimit(err) {
 		p.warnf("%s: %v", carton.QuotePath(name), err)
 	} else if errors.Is(err, safetensors.ErrFormat) {
 		return p.broken(name, carton.ErrFormat, err)
@@ -287,11 +288,11 @@ func symbolsOf(inputs []pt2.Value) map[string]bool {
 func specsOf(values []pt2.Value, symbols map[string]bool) (specs []carton.TensorSpec, why string) {
 	seen := map[string]bool{}
 	for _, v := range values {
-		dtype, ok := cartonTypes[v.DType]
+		known := dtype.Named(v.DType)
 		switch {
 		case v.Kind != "tensor":
 			return nil, fmt.Sprintf("%s is no tensor, but %s", carton.QuotePath(v.Name), v.Kind)
-		case !ok:
+		case known == nil || known.Carton == "":
 			return nil, fmt.Sprintf("%s is of the type %s, which carton.toml does not have", carton.QuotePath(v.Name), carton.QuotePath(v.DType))
 		case v.Name == "" || seen[v.Name]:
 			return nil, fmt.Sprintf("the name %s is empty, or is that of two", carton.QuotePath(v.Name))
@@ -305,14 +306,7 @@ func specsOf(values []pt2.Value, symbols map[string]bool) (specs []carton.Tensor
 			}
 			shape.Dims = append(shape.Dims, dim)
 		}
-		specs = append(specs, carton.TensorSpec{Name: v.Name, DType: dtype, Shape: shape})
+		specs = append(specs, carton.TensorSpec{Name: v.Name, DType: carton.DType(known.Carton), Shape: shape})
 	}
 	return specs, ""
-}
-
-// cartonTypes are carton.toml's types by the names that safetensors has for them.
-var cartonTypes = map[string]carton.DType{
-	"F32": carton.Float32, "F64": carton.Float64,
-	"I8": carton.Int8, "I16": carton.Int16, "I32": carton.Int32, "I64": carton.Int64,
-	"U8": carton.Uint8, "U16": carton.Uint16, "U32": carton.Uint32, "U64": carton.Uint64,
 }

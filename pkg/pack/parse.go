@@ -75,14 +75,7 @@ func ParseSpec(text string) (carton.TensorSpec, error) {
 	return s, nil
 }
 
-func declarable(d carton.DType) bool {
-	for _, known := range cartonTypes {
-		if d == known {
-			return true
-		}
-	}
-	return d == carton.String
-}
+func declarable(d carton.DType) bool { return d == carton.String || d.Size() > 0 }
 
 // testItem begins a part of a test that is written out.
 var testItem = regexp.MustCompile(`^(input|expected|output|name|description):`)

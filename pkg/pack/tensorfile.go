@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/dtype"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/npy"
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -60,13 +61,13 @@ func (p *packer) openTensors(name string) ([]dataTensor, error) {
 }
 
 func readSafetensors(name string, f *os.File, from *file) ([]dataTensor, error) {
-	h, err := safetensors.OpenHeader(f, from.size)
+	h, err := safetensors.ReadHeader(f, from.size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", carton.QuotePath(name), err)
 	}
 	var tensors []dataTensor
 	for _, t := range h.Tensors {
-		dtype, err := cartonType(name, string(t.DType))
+		dtype, err := cartonType(name, t.DType)
 		if err != nil {
 			return nil, err
 		}
@@ -144,13 +145,13 @@ func inOrder(raw []byte, h *npy.Header, size int) []byte {
 }
 
 // cartonType returns the type of tensor_data/ for one of safetensors.
-func cartonType(name, dtype string) (carton.DType, error) {
-	d, ok := cartonTypes[dtype]
-	if !ok {
+func cartonType(file, name string) (carton.DType, error) {
+	known := dtype.Named(name)
+	if known == nil || known.Carton == "" {
 		return "", &carton.Error{
-			Path: name, Kind: carton.ErrFormat,
-			Msg: fmt.Sprintf("got elements of the type %s, want float32, float64, int8 to int64 or uint8 to uint64", carton.QuotePath(dtype)),
+			Path: file, Kind: carton.ErrFormat,
+			Msg: fmt.Sprintf("got elements of the type %s, want float32, float64, int8 to int64 or uint8 to uint64", carton.QuotePath(name)),
 		}
 	}
-	return d, nil
+	return carton.DType(known.Carton), nil
 }

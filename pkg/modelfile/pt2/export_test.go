@@ -8,12 +8,7 @@ import (
 // ReadInBlocks is Read of a tensor that is not contiguous, with blocks of
 // another size.
 func (t *Tensor) ReadInBlocks(r io.ReaderAt, block int64) io.Reader {
-	d := byName[t.DType]
-	swap := int64(1)
-	if t.BigEndian {
-		swap = d.swap
-	}
-	return newGatherer(t, r, d.size, swap, block)
+	return newGatherer(t, r, block)
 }
 
 // SetMaxKept sets another MaxKeptBytes for a test.

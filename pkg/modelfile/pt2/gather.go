@@ -13,10 +13,10 @@ import (
 
 const (
 	// blockBytes is how much of a tensor is gathered at once, and windowBytes how
-	// much of its storage is held for that.
+	// much of its storage is read at once for that.
 	blockBytes  = 16 << 20
 	windowBytes = 1 << 20
-	// gapBytes is how much that is not needed is read rather than leapt over.
+	// gapBytes is the longest gap between elements that is read with them.
 	gapBytes = 16 << 10
 )
 
@@ -35,7 +35,7 @@ func (t *Tensor) Read(r io.ReaderAt) (io.Reader, error) {
 		return nil, fmt.Errorf("tensor %s: %w: repeats %d bytes of its storage to %d", quote(t.Name), ErrUnreadable, n, t.Bytes())
 	}
 	if t.Bytes() == 0 {
-		return eof{}, nil
+		return &iox.Exactly{}, nil
 	}
 	switch data, err := t.entry.Locate(r); {
 	case err != nil:
@@ -43,124 +43,91 @@ func (t *Tensor) Read(r io.ReaderAt) (io.Reader, error) {
 	case data != predicted(t.entry):
 		return nil, fmt.Errorf("%w: %s: data begin at %d, want %d, as far before the next entry as the directory says", ErrFormat, errtext.Quote(t.entry.Name), data, predicted(t.entry))
 	}
-	d := byName[t.DType]
-	swap := int64(1)
-	if t.BigEndian {
-		swap = d.swap
+	if t.Plain() {
+		return &iox.Exactly{R: io.NewSectionReader(r, off, n), N: n}, nil
 	}
-	if t.Contiguous() {
-		in := &iox.Exactly{R: io.NewSectionReader(r, off, n), N: n}
-		if swap == 1 {
-			return in, nil
-		}
-		return &swapper{r: in, size: swap}, nil
-	}
-	return newGatherer(t, r, d.size, swap, blockBytes), nil
+	return newGatherer(t, r, blockBytes), nil
 }
 
-type eof struct{}
-
-func (eof) Read([]byte) (int, error) { return 0, io.EOF }
-
-// swapper reverses the bytes of each element.
-type swapper struct {
-	r    io.Reader
-	size int64
-	buf  []byte
-	out  []byte // the rest of buf
-}
-
-func (s *swapper) Read(p []byte) (int, error) {
-	if len(s.out) == 0 {
-		if s.buf == nil {
-			s.buf = make([]byte, 64<<10)
-		}
-		n, err := io.ReadFull(s.r, s.buf)
-		if err != nil && (n == 0 || !errors.Is(err, io.ErrUnexpectedEOF) || int64(n)%s.size != 0) {
-			return 0, err
-		}
-		s.out = s.buf[:n]
-		reverse(s.out, s.size)
-	}
-	n := copy(p, s.out)
-	s.out = s.out[n:]
-	return n, nil
-}
-
-// reverse reverses each size bytes of b.
-func reverse(b []byte, size int64) {
-	if size == 1 {
-		return
-	}
-	for i := int64(0); i+size <= int64(len(b)); i += size {
-		slices.Reverse(b[i : i+size])
-	}
-}
-
-// axis is a dimension while it is gathered, in elements.
+// axis is a dimension: its length, and how far its elements are apart in the
+// storage and in a block of the tensor, in elements.
 type axis struct {
-	n, stride int64 // in the storage
-	out       int64 // stride in the block
+	n, stride, out int64
+}
+
+// extent returns how many elements of the storage these dimensions reach over.
+func extent(axes []axis) int64 {
+	n := int64(1)
+	for _, a := range axes {
+		n += (a.n - 1) * a.stride
+	}
+	return n
 }
 
 // gatherer makes a tensor's bytes block by block. A block is a range of one
-// dimension with all of those inside it.
+// dimension, split, with all of those inside it.
 type gatherer struct {
-	t          *Tensor
-	w          *window
-	size, swap int64
+	t    *Tensor
+	r    io.ReaderAt
+	base int64 // of the tensor's first element, in the archive
+	size int64 // of an element, in bytes
 
-	outer []axis  // dimensions around the block's
-	at    []int64 // where the block is in them
-	split axis    // the dimension of which a block is a range
-	begin int64   // the range's begin
-	rows  int64   // its length, of a full block
-	inner []axis  // dimensions inside
-	plain int64   // elements in one row of split
-	done  bool
-	buf   []byte
-	out   []byte // the rest of buf
+	outer, inner []axis // the dimensions around split, and those inside it
+	split        axis
+	row          int64 // elements of one row of split
+	rows         int64 // of split, in a full block
+	parts        int64 // blocks that split is made of
+	block, end   int64 // the next block, and how many there are
+
+	window []byte // of the storage
+	buf    []byte // a block
+	out    []byte // the rest of it
 }
 
 // newGatherer returns a gatherer with blocks of about so many bytes.
-func newGatherer(t *Tensor, r io.ReaderAt, size, swap, block int64) *gatherer {
+func newGatherer(t *Tensor, r io.ReaderAt, block int64) *gatherer {
 	off, n := t.Span()
-	g := &gatherer{t: t, size: size, swap: swap, w: &window{r: r, base: off, end: n}}
+	g := &gatherer{t: t, r: r, base: off, size: t.elementSize(), row: 1, window: make([]byte, min(n, windowBytes))}
 	axes := merged(t)
-	plain, i := int64(1), len(axes)
-	for i > 1 && axes[i-1].n <= block/(plain*size) {
-		i--
-		axes[i].out = plain
-		plain *= axes[i].n
+	i := len(axes) - 1
+	for ; i > 0 && axes[i].n <= block/(g.row*g.size); i-- {
+		axes[i].out = g.row
+		g.row *= axes[i].n
 	}
-	g.outer, g.split, g.inner, g.plain = axes[:i-1], axes[i-1], axes[i:], plain
-	g.split.out = plain
-	g.rows = min(g.split.n, max(1, block/(plain*size)))
-	g.at = make([]int64, len(g.outer))
+	g.outer, g.split, g.inner = axes[:i], axes[i], axes[i+1:]
+	g.split.out = g.row
+	g.rows = min(g.split.n, max(1, block/(g.row*g.size)))
+	g.parts = (g.split.n + g.rows - 1) / g.rows
+	g.end = g.parts
+	for _, a := range g.outer {
+		g.end *= a.n
+	}
+	g.buf = make([]byte, g.rows*g.row*g.size)
 	return g
 }
 
-// merged returns the tensor's dimensions, without those of length 1 and with
-// those as one that lie in the storage as one would.
+// merged returns the tensor's dimensions, those as one that lie in the storage as
+// one would.
 func merged(t *Tensor) []axis {
-	var axes []axis
+	axes := []axis{{n: 1}}
 	for i, n := range t.Shape {
-		if n == 1 {
-			continue
+		a, last := axis{n: n, stride: t.Stride[i]}, &axes[len(axes)-1]
+		switch {
+		case n == 1:
+		case last.n == 1:
+			*last = a
+		case last.stride == a.n*a.stride:
+			last.n, last.stride = last.n*a.n, a.stride
+		default:
+			axes = append(axes, a)
 		}
-		a := axis{n: n, stride: t.Stride[i]}
-		if k := len(axes) - 1; k >= 0 && axes[k].stride == a.n*a.stride {
-			axes[k].n, axes[k].stride = axes[k].n*a.n, a.stride
-			continue
-		}
-		axes = append(axes, a)
 	}
 	return axes
 }
 
 func (g *gatherer) Read(p []byte) (int, error) {
 	if len(g.out) == 0 {
-		if g.done {
+		if g.block == g.end {
 			return 0, io.EOF
 		}
 		if err := g.next(); err != nil {
@@ -172,150 +139,89 @@ func (g *gatherer) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next gathers a block and goes on to the one behind it.
+// next gathers a block.
 func (g *gatherer) next() error {
-	block := g.split
-	block.n = min(g.rows, g.split.n-g.begin)
-	base := g.begin * g.split.stride
-	for i, a := range g.outer {
-		base += g.at[i] * a.stride
+	part, rest := g.block%g.parts, g.block/g.parts
+	g.block++
+	split := g.split
+	split.n = min(g.rows, split.n-part*g.rows)
+	from := part * g.rows * split.stride
+	for i := len(g.outer) - 1; i >= 0; i-- {
+		a := g.outer[i]
+		from += rest % a.n * a.stride
+		rest /= a.n
 	}
-	if g.buf == nil {
-		g.buf = make([]byte, g.rows*g.plain*g.size)
+	// In the storage's order, so that reading goes forward: the longest stride
+	// outermost, repeated elements innermost.
+	axes := append([]axis{split}, g.inner...)
+	slices.SortStableFunc(axes, func(a, b axis) int { return cmp.Compare(b.stride, a.stride) })
+	leaps := len(axes)
+	for leaps > 0 && (axes[leaps-1].stride-extent(axes[leaps:]))*g.size <= gapBytes {
+		leaps--
 	}
-	g.out = g.buf[:block.n*g.plain*g.size]
-	if err := g.gather(base, append([]axis{block}, g.inner...)); err != nil {
+	out := g.buf[:split.n*g.row*g.size]
+	if err := g.gather(axes, leaps, from, 0); err != nil {
 		return err
 	}
-	reverse(g.out, g.swap)
-	if g.begin += block.n; g.begin < g.split.n {
-		return nil
-	}
-	g.begin = 0
-	for i := len(g.outer) - 1; i >= 0; i-- {
-		if g.at[i]++; g.at[i] < g.outer[i].n {
-			return nil
-		}
-		g.at[i] = 0
-	}
-	g.done = true
+	g.t.toLittle(out)
+	g.out = out
 	return nil
 }
 
-// gather fills out with the elements of these dimensions from the one at base,
-// in the storage's order, so that the window moves forward: the dimension with
-// the longest stride outermost, repeated elements innermost.
-func (g *gatherer) gather(base int64, axes []axis) error {
-	slices.SortStableFunc(axes, func(a, b axis) int { return cmp.Compare(b.stride, a.stride) })
-	// From the innermost outwards, how many elements of the storage are worth
-	// reading as one run.
-	run, dense := int64(1), len(axes)
-	g.w.back = 0
-	for dense > 0 {
-		a := axes[dense-1]
-		gap := a.stride - run
-		if gap*g.size > gapBytes {
-			break
-		}
-		g.w.back = max(g.w.back, min(-gap*g.size, windowBytes/2))
-		run = (a.n-1)*a.stride + run
-		dense--
-	}
-	return g.walk(base, 0, axes, dense, run)
-}
-
-// walk goes through the dimensions that are leapt over, and reads a run in each
-// place.
-func (g *gatherer) walk(in, out int64, axes []axis, leaps int, run int64) error {
-	if leaps == 0 {
-		g.w.stop = (in + run) * g.size
-		return g.fill(in, out, axes)
-	}
-	a := axes[0]
-	for range a.n {
-		if err := g.walk(in, out, axes[1:], leaps-1, run); err != nil {
+// gather copies the elements of these dimensions from the one at from of the
+// storage to that at to of the block. Of the first so many dimensions each index
+// is read by itself, for the gaps are long; of the others as many at once as the
+// window holds.
+func (g *gatherer) gather(axes []axis, leaps int, from, to int64) error {
+	n := extent(axes) * g.size
+	if leaps == 0 && n <= windowBytes {
+		if err := g.read(g.window[:n], g.base+from*g.size); err != nil {
 			return err
 		}
-		in += a.stride
-		out += a.out
+		g.place(axes, 0, to)
+		return nil
+	}
+	a, inner := axes[0], axes[1:]
+	step := int64(1)
+	if leaps == 0 {
+		step = max(1, (windowBytes/g.size-extent(inner))/a.stride+1)
+	}
+	for i := int64(0); i < a.n; i += step {
+		some := inner
+		if step > 1 {
+			some = append([]axis{{min(step, a.n-i), a.stride, a.out}}, inner...)
+		}
+		if err := g.gather(some, max(0, leaps-1), from+i*a.stride, to+i*a.out); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// fill copies the elements of one run.
-func (g *gatherer) fill(in, out int64, axes []axis) error {
+// place copies elements from the window to the block.
+func (g *gatherer) place(axes []axis, from, to int64) {
 	if len(axes) == 0 {
-		b, err := g.w.bytes(in*g.size, g.size)
-		copy(g.out[out*g.size:], b)
-		return err
+		copy(g.buf[to*g.size:(to+1)*g.size], g.window[from*g.size:])
+		return
 	}
 	a := axes[0]
 	if len(axes) == 1 && a.stride == 1 && a.out == 1 {
-		return g.w.copy(g.out[out*g.size:(out+a.n)*g.size], in*g.size)
+		copy(g.buf[to*g.size:(to+a.n)*g.size], g.window[from*g.size:])
+		return
 	}
-	for range a.n {
-		if err := g.fill(in, out, axes[1:]); err != nil {
-			return err
-		}
-		in += a.stride
-		out += a.out
+	for i := range a.n {
+		g.place(axes[1:], from+i*a.stride, to+i*a.out)
 	}
-	return nil
 }
 
-// window is a part of the span that is held in memory.
-type window struct {
-	r         io.ReaderAt
-	base, end int64 // the span in the archive: where, and how long
-
-	stop int64 // reading further than this is waste
-	back int64 // how far behind the last read the next may be
-	off  int64 // of buf, in the span
-	n    int64 // of buf
-	buf  []byte
-}
-
-// bytes returns n bytes at off of the span, valid until the next call.
-func (w *window) bytes(off, n int64) ([]byte, error) {
-	if off < w.off || off+n > w.off+w.n {
-		if err := w.load(off, n); err != nil {
-			return nil, err
-		}
+// read fills b from the archive at off.
+func (g *gatherer) read(b []byte, off int64) error {
+	n, err := g.r.ReadAt(b, off)
+	if n == len(b) {
+		return nil
 	}
-	return w.buf[off-w.off : off-w.off+n], nil
-}
-
-// copy fills p from off of the span.
-func (w *window) copy(p []byte, off int64) error {
-	for len(p) > 0 {
-		n := min(int64(len(p)), windowBytes/2)
-		if left := w.off + w.n - off; off >= w.off && left > 0 {
-			n = min(n, left)
-		}
-		b, err := w.bytes(off, n)
-		if err != nil {
-			return err
-		}
-		p, off = p[copy(p, b):], off+n
+	if err == nil || errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
 	}
-	return nil
-}
-
-// load moves the window so that it holds n bytes at off.
-func (w *window) load(off, n int64) error {
-	if w.buf == nil {
-		w.buf = make([]byte, min(windowBytes, w.end))
-	}
-	begin := max(0, off-w.back)
-	end := min(w.end, max(w.stop, off+n), begin+int64(len(w.buf)))
-	w.off, w.n = begin, 0
-	got, err := w.r.ReadAt(w.buf[:end-begin], w.base+begin)
-	if int64(got) < end-begin {
-		if err == nil || errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return fmt.Errorf("read %d bytes at %d: %w", end-begin, w.base+begin, err)
-	}
-	w.n = end - begin
-	return nil
+	return fmt.Errorf("read %d bytes at %d: %w", len(b), off, err)
 }

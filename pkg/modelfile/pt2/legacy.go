@@ -107,7 +107,7 @@ func (o *opener) pickledView(t *Tensor, m *meta) error {
 	if err := checkSize(t.Shape, 16); err != nil {
 		return err
 	}
-	t.DType, t.Stride = dtypes[m.dtype].name, contiguous(t.Shape)
+	t.DType, t.Stride = m.dtype, contiguous(t.Shape)
 	return nil
 }
 

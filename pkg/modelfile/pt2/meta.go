@@ -6,15 +6,18 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/dtype"
 	"github.com/carton-oci/carton-oci/internal/jsonstream"
 )
 
 // meta is a tensor's description: TensorMeta.
 type meta struct {
-	dtype, layout int64
-	sizes         []Dim
-	strides       []int64
-	offset        int64
+	dtype      string // as safetensors names it, "" where it is not known
+	scalarType int64  // torch's number for it
+	layout     int64
+	sizes      []Dim
+	strides    []int64
+	offset     int64
 }
 
 // readMeta reads a TensorMeta or null. Symbolic strides and offsets, which only
@@ -24,12 +27,14 @@ func readMeta(r *jsonstream.Reader) (*meta, error) {
 		return nil, err
 	}
 	m := &meta{}
-	var dtype, sizes, strides bool
+	var typed, sizes, strides bool
 	err := r.Object(func(key string) (err error) {
 		switch key {
 		case "dtype":
-			dtype = true
-			m.dtype, err = r.Natural()
+			typed = true
+			if m.scalarType, err = r.Natural(); err == nil {
+				m.dtype = typeOf(m.scalarType)
+			}
 		case "layout":
 			m.layout, err = r.Natural()
 		case "sizes":
@@ -55,10 +60,19 @@ func readMeta(r *jsonstream.Reader) (*meta, error) {
 		}
 		return nil
 	})
-	if err == nil && (!dtype || !sizes || !strides) {
+	if err == nil && (!typed || !sizes || !strides) {
 		err = errors.New("has no dtype, sizes or strides")
 	}
 	return m, err
+}
+
+// typeOf returns the type with torch's number n, "" where there is none.
+func typeOf(n int64) string {
+	t := dtype.Find(func(t *dtype.Type) bool { return n != 0 && t.Torch == n })
+	if t == nil {
+		return ""
+	}
+	return t.Name
 }
 
 // symbolRepr is how torch writes a dimension that is one symbol: sympy's srepr.

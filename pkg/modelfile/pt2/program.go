@@ -84,7 +84,7 @@ func (p *program) targets() []string {
 func (p *program) value(a argument) Value {
 	v := Value{Name: a.name, Kind: a.kind}
 	if m := p.values[a.name]; a.kind == "tensor" && m != nil {
-		v.DType, v.Shape = dtypes[m.dtype].name, m.sizes
+		v.DType, v.Shape = m.dtype, m.sizes
 	}
 	return v
 }

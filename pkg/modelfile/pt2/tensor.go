@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/carton-oci/carton-oci/internal/dtype"
 	"github.com/carton-oci/carton-oci/internal/zipdir"
 )
 
@@ -52,12 +53,14 @@ func (t *Tensor) Elements() int64 {
 
 // Bytes returns how many bytes the elements take, -1 where DType is not known.
 func (t *Tensor) Bytes() int64 {
-	d, ok := byName[t.DType]
-	if !ok {
+	if t.DType == "" {
 		return -1
 	}
-	return t.Elements() * d.size
+	return t.Elements() * t.elementSize()
 }
+
+// elementSize is that of an element in bytes, of a type that is known.
+func (t *Tensor) elementSize() int64 { return dtype.Named(t.DType).Bytes() }
 
 // Contiguous reports whether the elements lie in the storage in C order, without
 // gaps.
@@ -87,8 +90,29 @@ func (t *Tensor) Span() (off, n int64) {
 		return -1, -1
 	}
 	first, count, _ := t.extent() // checked when the archive was opened
-	size := byName[t.DType].size
+	size := t.elementSize()
 	return t.Offset + first*size, count * size
+}
+
+// Plain reports whether the bytes of [Tensor.Span] are what Read returns.
+func (t *Tensor) Plain() bool { return t.Contiguous() && !t.swapped() }
+
+// swapped reports whether the elements' bytes are in another order in the archive.
+func (t *Tensor) swapped() bool { return t.BigEndian && t.elementSize() > 1 }
+
+// toLittle puts the bytes of elements into little-endian order, of complex ones
+// those of each of the two numbers.
+func (t *Tensor) toLittle(b []byte) {
+	if !t.swapped() {
+		return
+	}
+	size := int(t.elementSize())
+	if dtype.Named(t.DType).Complex() {
+		size /= 2
+	}
+	for number := range slices.Chunk(b, size) {
+		slices.Reverse(number)
+	}
 }
 
 // extent returns the first element of the storage that the tensor needs, and how

@@ -142,8 +142,8 @@ func (o *opener) view(t *Tensor, m *meta, e *zipdir.Entry) error {
 	if err := o.another(2 * len(m.sizes)); err != nil {
 		return err
 	}
-	d, known := dtypes[m.dtype]
-	t.DType, t.Stride, t.StorageOffset = d.name, m.strides, m.offset
+	known := m.dtype != ""
+	t.DType, t.Stride, t.StorageOffset = m.dtype, m.strides, m.offset
 	t.Shape = make([]int64, len(m.sizes))
 	for i, s := range m.sizes {
 		if s.Symbol != "" {
@@ -173,7 +173,7 @@ func (o *opener) view(t *Tensor, m *meta, e *zipdir.Entry) error {
 	case e.Method != zipdir.Stored:
 		t.why = "is compressed"
 	case !known:
-		t.why = fmt.Sprintf("has the type %d, which is not known", m.dtype)
+		t.why = fmt.Sprintf("has the type %d, which is not known", m.scalarType)
 		return nil
 	case m.layout != strided:
 		t.why = fmt.Sprintf("has the layout %d, which is not strided", m.layout)
@@ -184,14 +184,14 @@ func (o *opener) view(t *Tensor, m *meta, e *zipdir.Entry) error {
 	if t.Pickled || e.Method != zipdir.Stored {
 		t.Offset, t.Length = -1, -1
 	}
-	if known && n > maxBytes/d.size {
+	if known && n > maxBytes/t.elementSize() {
 		return errTooLarge
 	}
 	if t.why != "" || count == 0 {
 		return nil
 	}
-	if end := first + count; end > e.Size/d.size {
-		return fmt.Errorf("reaches to element %d of a storage of %d bytes, which has room for %d", end, e.Size, e.Size/d.size)
+	if end, room := first+count, e.Size/t.elementSize(); end > room {
+		return fmt.Errorf("reaches to element %d of a storage of %d bytes, which has room for %d", end, e.Size, room)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 // Package safetensors reads the headers of safetensors files: which tensors a
 // file holds, of what type and shape, and where their bytes are. It also writes
-// such files, and reads the index of a model that is several of them.
+// such headers, and reads the index of a model that is several of them.
 //
 // # The format
 //
@@ -18,7 +18,7 @@
 //
 //   - Sorted by begin, the first span begins at 0 and every other where the one
 //     before ends: no byte is shared, none is unaccounted for. 8 + N + the last
-//     end is the file's size, which [OpenHeader] checks.
+//     end is the file's size, which [ReadHeader] checks.
 //   - A span has as many bytes as the shape and type need; products are checked
 //     for overflow; types of less than a byte must fill whole ones. A shape of no
 //     dimensions is a scalar, and a dimension may be 0.
@@ -33,9 +33,9 @@
 //
 // # Writing
 //
-// [Write] makes one file of the same tensors, always: the order of the reference
-// implementation, metadata sorted, the header padded with spaces to a multiple of
-// 8. What it writes, this package reads.
+// [WriteHeader] makes one header of the same tensors, always: the order of the
+// reference implementation, metadata sorted, the header padded with spaces to a
+// multiple of 8. What it writes, this package reads.
 //
 // # Sharded models
 //

@@ -10,6 +10,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/carton-oci/carton-oci/internal/dtype"
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/jsonstream"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -54,21 +55,19 @@ type Header struct {
 
 // Tensor is one entry of a header.
 type Tensor struct {
-	Name  string
-	DType DType
+	Name string
+	// DType is the type of the elements, as the format spells it: "F32", "BF16".
+	DType string
 	// Shape has a length a dimension; none for a scalar.
 	Shape []int64
 	// Begin and End are the span of its bytes, from [Header] DataStart.
 	Begin, End int64
 }
 
-// Elements returns how many elements the tensor has: the product of its shape.
-func (t *Tensor) Elements() int64 {
-	n := int64(1)
-	for _, d := range t.Shape {
-		n *= d // ReadHeader has checked that it fits
-	}
-	return n
+// HasType reports whether the format has a type of that name.
+func HasType(name string) bool {
+	t := dtype.Named(name)
+	return t != nil && t.Safetensors()
 }
 
 // Size returns the file's size in bytes.
@@ -79,43 +78,24 @@ func (h *Header) Size() int64 {
 	return h.DataStart + h.Tensors[len(h.Tensors)-1].End
 }
 
-// Elements returns how many elements all tensors have together.
-func (h *Header) Elements() int64 {
-	n := int64(0)
-	for i := range h.Tensors {
-		n += h.Tensors[i].Elements() // at most two a byte below maxEnd
-	}
-	return n
-}
-
-// ReadHeader reads the header at the beginning of r, and little more than that:
-// some bytes past its end may be consumed. Errors wrap ErrFormat or ErrPointer;
-// a file that ends inside the header is also io.ErrUnexpectedEOF. An error of r
+// ReadHeader reads the header at the beginning of r, a file of size bytes, and
+// nothing behind it. It checks that the file is as long as its header says, unless
+// size is -1, for one that is not known. Errors wrap ErrFormat or ErrPointer; a
+// file that ends inside the header is also io.ErrUnexpectedEOF. An error of r
 // itself is returned wrapped.
-func ReadHeader(r io.Reader) (*Header, error) {
+func ReadHeader(r io.Reader, size int64) (*Header, error) {
 	n, err := readLength(r)
 	if err != nil {
 		return nil, err
 	}
-	return parse(io.LimitReader(r, n), n)
-}
-
-// OpenHeader reads the header of a file of size bytes and checks that the file
-// is as long as its header says. Errors are those of ReadHeader.
-func OpenHeader(r io.ReaderAt, size int64) (*Header, error) {
-	section := io.NewSectionReader(r, 0, size)
-	n, err := readLength(section)
-	if err != nil {
-		return nil, err
-	}
-	if n > size-8 {
+	if size >= 0 && n > size-8 {
 		return nil, fmt.Errorf("%w: header of %d bytes in a file of %d", ErrFormat, n, size)
 	}
-	h, err := parse(io.LimitReader(section, n), n)
+	h, err := parse(io.LimitReader(r, n), n)
 	if err != nil {
 		return nil, err
 	}
-	if h.Size() != size {
+	if size >= 0 && h.Size() != size {
 		return nil, fmt.Errorf("%w: file has %d bytes, its header needs %d", ErrFormat, size, h.Size())
 	}
 	return h, nil
@@ -220,7 +200,7 @@ func span(t *Tensor) (int64, error) {
 			return 0, errors.New("its shape is too large for any file")
 		}
 	}
-	hi, lo := bits.Mul64(n, uint64(t.DType.Bits()))
+	hi, lo := bits.Mul64(n, uint64(dtype.Named(t.DType).Bits))
 	switch {
 	case hi > 3: // over 2⁶³ bytes
 		return 0, errors.New("its shape is too large for any file")

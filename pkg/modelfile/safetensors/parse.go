@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/carton-oci/carton-oci/internal/dtype"
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/jsonstream"
 )
@@ -125,17 +126,21 @@ func (p *parser) dtype(t *Tensor, draft *bool) error {
 	if err != nil {
 		return fmt.Errorf("dtype: %w", err)
 	}
-	if d, ok := names[name]; ok { // not name itself: each would be a string of its own
-		t.DType = d
-		return nil
+	d := dtype.Named(name)
+	if d == nil {
+		d = dtype.Find(func(d *dtype.Type) bool { return d.ModelPack == name && inDraft(d) })
+		*draft = *draft || d != nil
 	}
-	d, ok := draftNames[name]
-	if !ok {
+	if d == nil || !d.Safetensors() {
 		return fmt.Errorf("dtype: got %s, which the format does not have", quote(name))
 	}
-	t.DType, *draft = d, true
+	t.DType = d.Name // not name itself: each would be a string of its own
 	return nil
 }
+
+// inDraft reports whether the format's first draft had a type, under numpy's name,
+// which is ModelPack's too.
+func inDraft(d *dtype.Type) bool { return d.Numpy != "" || d.Name == "BF16" }
 
 func (p *parser) offsets(t *Tensor) error {
 	n, err := p.json.Naturals(2)
