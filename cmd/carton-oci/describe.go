@@ -12,9 +12,7 @@ import (
 
 // description is what `inspect --format json` prints.
 type description struct {
-	Reference   string       `json:"reference"`
-	Digest      string       `json:"digest,omitempty"` // of the image manifest, where it is an artifact
-	ModelHash   string       `json:"modelHash"`
+	subject
 	Name        string       `json:"name,omitempty"`
 	Summary     string       `json:"shortDescription,omitempty"`
 	Text        string       `json:"modelDescription,omitempty"`
@@ -34,34 +32,24 @@ type description struct {
 	Largest     []member     `json:"largest"`
 
 	// What the headers of weights below model/ say.
-	Format     string      `json:"format,omitempty"` // the one with the most bytes
-	Formats    []share     `json:"formats"`          // most bytes first
-	Precision  string      `json:"precision,omitempty"`
-	Precisions []share     `json:"precisions"`
-	Parameters *int64      `json:"parameters"` // null where no header tells
-	Models     []modelItem `json:"models"`     // inside PT2 archives
-	Notes      []noteItem  `json:"notes,omitempty"`
+	Format     string          `json:"format,omitempty"` // the one with the most bytes
+	Formats    []inspect.Share `json:"formats"`          // most bytes first
+	Precision  string          `json:"precision,omitempty"`
+	Precisions []inspect.Share `json:"precisions"`
+	Parameters *int64          `json:"parameters"` // null where no header tells
+	Models     []modelItem     `json:"models"`     // inside PT2 archives
+	Notes      []inspect.Note  `json:"notes,omitempty"`
 	// Findings are what looks wrong in PT2 archives.
-	Findings []noteItem `json:"findings,omitempty"`
-}
-
-type share struct {
-	Name  string `json:"name"`
-	Bytes int64  `json:"bytes"`
+	Findings []inspect.Note `json:"findings,omitempty"`
 }
 
 type modelItem struct {
-	Name         string        `json:"name"`
-	Member       string        `json:"member"`
-	TorchVersion string        `json:"torchVersion,omitempty"`
-	Tensors      int           `json:"tensors"`
-	Parameters   *int64        `json:"parameters"`
-	AOTInductor  []backendItem `json:"aotInductor"`
-}
-
-type backendItem struct {
-	Backend string `json:"backend"` // "" where it has no name
-	Device  string `json:"device,omitempty"`
+	Name         string            `json:"name"`
+	Member       string            `json:"member"`
+	TorchVersion string            `json:"torchVersion,omitempty"`
+	Tensors      int               `json:"tensors"`
+	Parameters   *int64            `json:"parameters"`
+	AOTInductor  []inspect.Backend `json:"aotInductor"`
 }
 
 type runner struct {
@@ -84,49 +72,34 @@ type folder struct {
 	Bytes   int64  `json:"bytes"`
 }
 
-// addFacts fills in what the headers of weights say.
-func (d *description) addFacts(f *inspect.Facts) {
-	d.Format, d.Precision, d.Parameters = f.Format, f.Precision, known(f.Parameters)
-	d.Formats, d.Precisions, d.Models = []share{}, []share{}, []modelItem{}
-	for _, x := range f.Formats {
-		d.Formats = append(d.Formats, share(x))
-	}
-	for _, x := range f.Precisions {
-		d.Precisions = append(d.Precisions, share(x))
-	}
-	for _, m := range f.Models {
-		item := modelItem{
-			Name: m.Name, Member: m.Member, TorchVersion: m.Torch, Tensors: m.Tensors, Parameters: known(m.Parameters),
-			AOTInductor: []backendItem{},
-		}
-		for _, b := range m.Backends {
-			item.AOTInductor = append(item.AOTInductor, backendItem{b.Name, b.Device})
-		}
-		d.Models = append(d.Models, item)
-	}
-	d.Notes, d.Findings = noteItems(f.Notes), noteItems(f.Findings)
-}
-
-// known returns a count, nil where it is not known.
-func known(n int64) *int64 {
-	if n < 0 {
-		return nil
-	}
-	return &n
-}
-
-func describe(info *carton.Info, members []carton.Member) description {
+// describe says what src is. facts may be nil.
+func describe(src *source, info *carton.Info, members []carton.Member, facts *inspect.Facts) description {
 	d := description{
-		Name: info.ModelName, Summary: info.ShortDescription, Text: info.ModelDescription,
+		subject: src.subject(),
+		Name:    info.ModelName, Summary: info.ShortDescription, Text: info.ModelDescription,
 		License: info.License, Repository: info.Repository, Homepage: info.Homepage,
 		Platforms: append([]string{}, info.RequiredPlatforms...), SpecVersion: info.SpecVersion,
 		Runner: runner{
 			Name: info.Runner.Name, FrameworkVersion: info.Runner.RequiredFrameworkVersion,
 			CompatVersion: info.Runner.CompatVersion, Opts: info.Runner.Opts,
 		},
-		Inputs: tensorSpecs(info.Inputs), Outputs: tensorSpecs(info.Outputs),
+		Inputs: listOf(info.Inputs, tensorSpecOf), Outputs: listOf(info.Outputs, tensorSpecOf),
 		SelfTests: len(info.SelfTests), Examples: len(info.Examples), Members: len(members),
+		Largest: listOf(largest(members), src.memberOf),
+		Models:  []modelItem{},
 	}
+	d.addFolders(members)
+	if facts != nil {
+		d.Format, d.Formats = facts.Format, append([]inspect.Share{}, facts.Formats...)
+		d.Precision, d.Precisions = facts.Precision, append([]inspect.Share{}, facts.Precisions...)
+		d.Parameters, d.Models = known(facts.Parameters), listOf(facts.Models, modelItemOf)
+		d.Notes, d.Findings = facts.Notes, facts.Findings
+	}
+	return d
+}
+
+// addFolders adds up the members by the first component of their paths.
+func (d *description) addFolders(members []carton.Member) {
 	folders := map[string]*folder{}
 	for _, m := range members {
 		name, _, inside := strings.Cut(m.Path, "/")
@@ -147,27 +120,24 @@ func describe(info *carton.Info, members []carton.Member) description {
 	for _, name := range slices.Sorted(maps.Keys(folders)) {
 		d.Folders = append(d.Folders, *folders[name])
 	}
-	d.Largest = largest(members)
-	return d
 }
 
 // largest returns the largest regular members, largest first.
-func largest(members []carton.Member) []member {
+func largest(members []carton.Member) []carton.Member {
 	files := slices.DeleteFunc(slices.Clone(members), func(m carton.Member) bool { return m.Target != "" || m.Size < 0 })
 	slices.SortStableFunc(files, func(a, b carton.Member) int { return cmp.Compare(b.Size, a.Size) })
-	out := []member{}
-	for _, m := range files[:min(len(files), largestShown)] {
-		out = append(out, memberOf(m))
-	}
-	return out
+	return files[:min(len(files), largestShown)]
 }
 
-func tensorSpecs(specs []carton.TensorSpec) []tensorSpec {
-	out := []tensorSpec{}
-	for _, t := range specs {
-		out = append(out, tensorSpec{Name: t.Name, DType: string(t.DType), Shape: shapeValue(t.Shape), Description: t.Description})
+func modelItemOf(m inspect.Model) modelItem {
+	return modelItem{
+		Name: m.Name, Member: m.Member, TorchVersion: m.Torch, Tensors: m.Tensors, Parameters: known(m.Parameters),
+		AOTInductor: append([]inspect.Backend{}, m.Backends...),
 	}
-	return out
+}
+
+func tensorSpecOf(t carton.TensorSpec) tensorSpec {
+	return tensorSpec{Name: t.Name, DType: string(t.DType), Shape: shapeValue(t.Shape), Description: t.Description}
 }
 
 // shapeValue returns a shape as carton.toml has it.
@@ -175,13 +145,18 @@ func shapeValue(s carton.Shape) any {
 	if s.Symbol != "" {
 		return s.Symbol
 	}
-	dims := []any{}
-	for _, d := range s.Dims {
+	return listOf(s.Dims, func(d carton.Dim) any {
 		if d.Symbol != "" {
-			dims = append(dims, d.Symbol)
-		} else {
-			dims = append(dims, d.Size)
+			return d.Symbol
 		}
+		return d.Size
+	})
+}
+
+// known returns a count, nil where it is not known.
+func known(n int64) *int64 {
+	if n < 0 {
+		return nil
 	}
-	return dims
+	return &n
 }

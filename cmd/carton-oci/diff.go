@@ -46,33 +46,16 @@ var errDifferent = withCode(exitFailed, errSilent)
 
 // difference is what `diff --format json` prints.
 type difference struct {
-	A        side          `json:"a"`
-	B        side          `json:"b"`
-	Same     bool          `json:"same"`
-	Fields   []fieldItem   `json:"fields"` // of carton.toml
-	Added    []member      `json:"added"`
-	Removed  []member      `json:"removed"`
-	Renamed  []renamedItem `json:"renamed"`
-	Changed  []changedItem `json:"changed"`
-	Manifest string        `json:"manifest,omitempty"` // "other bytes" where only they differ
-	Notes    []noteItem    `json:"notes,omitempty"`    // what could not be compared
-}
-
-type side struct {
-	Reference string `json:"reference"`
-	Digest    string `json:"digest,omitempty"` // of the image manifest, where it is an artifact
-	ModelHash string `json:"modelHash"`
-}
-
-type fieldItem struct {
-	Field string `json:"field"`
-	A     string `json:"a"` // as TOML writes it; "" where it is missing
-	B     string `json:"b"`
-}
-
-type renamedItem struct {
-	From string `json:"from"`
-	To   string `json:"to"`
+	A        subject               `json:"a"`
+	B        subject               `json:"b"`
+	Same     bool                  `json:"same"`
+	Fields   []inspect.FieldChange `json:"fields"` // of carton.toml
+	Added    []member              `json:"added"`
+	Removed  []member              `json:"removed"`
+	Renamed  []inspect.Rename      `json:"renamed"`
+	Changed  []changedItem         `json:"changed"`
+	Manifest string                `json:"manifest,omitempty"` // "other bytes" where only they differ
+	Notes    []inspect.Note        `json:"notes,omitempty"`    // what could not be compared
 }
 
 type changedItem struct {
@@ -121,47 +104,30 @@ func runDiff(c *cli.Context, s *session) error {
 }
 
 func differenceOf(a, b *source, d *inspect.Difference) difference {
-	sideOf := func(s *source) side { return side{s.name, s.digest, s.Manifest().ModelHash()} }
 	out := difference{
-		A: sideOf(a), B: sideOf(b), Same: d.Same,
-		Fields: []fieldItem{}, Added: []member{}, Removed: []member{}, Renamed: []renamedItem{}, Changed: []changedItem{},
-		Notes: noteItems(d.Notes),
-	}
-	for _, f := range d.Info {
-		out.Fields = append(out.Fields, fieldItem(f))
-	}
-	for _, m := range d.Added {
-		out.Added = append(out.Added, memberOf(m))
-	}
-	for _, m := range d.Removed {
-		out.Removed = append(out.Removed, memberOf(m))
-	}
-	for _, r := range d.Renamed {
-		out.Renamed = append(out.Renamed, renamedItem(r))
-	}
-	for _, c := range d.Changed {
-		item := changedItem{
-			Path: c.A.Path, A: memberOf(c.A), B: memberOf(c.B),
-			SameLayout: c.Compared && len(c.Tensors) == 0, Tensors: []tensorDiff{},
-		}
-		for _, t := range c.Tensors {
-			change := tensorDiff{Change: string(t.Kind)}
-			if t.A != nil {
-				x := tensorItemOf(t.A)
-				change.A = &x
-			}
-			if t.B != nil {
-				x := tensorItemOf(t.B)
-				change.B = &x
-			}
-			item.Tensors = append(item.Tensors, change)
-		}
-		out.Changed = append(out.Changed, item)
+		A: a.subject(), B: b.subject(), Same: d.Same,
+		Fields: append([]inspect.FieldChange{}, d.Info...), Renamed: append([]inspect.Rename{}, d.Renamed...),
+		Added: listOf(d.Added, memberOf), Removed: listOf(d.Removed, memberOf), Changed: listOf(d.Changed, changedItemOf),
+		Notes: d.Notes,
 	}
 	if onlyManifest(d) {
 		out.Manifest = otherBytes
 	}
 	return out
+}
+
+func changedItemOf(c inspect.Change) changedItem {
+	item := func(t *inspect.Tensor) *tensorItem {
+		if t == nil {
+			return nil
+		}
+		out := tensorItemOf(*t)
+		return &out
+	}
+	return changedItem{
+		Path: c.A.Path, A: memberOf(c.A), B: memberOf(c.B), SameLayout: c.Compared && len(c.Tensors) == 0,
+		Tensors: listOf(c.Tensors, func(t inspect.TensorChange) tensorDiff { return tensorDiff{string(t.Kind), item(t.A), item(t.B)} }),
+	}
 }
 
 const otherBytes = "other bytes"

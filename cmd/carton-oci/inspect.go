@@ -10,6 +10,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
 )
@@ -39,10 +40,12 @@ func runInspect(c *cli.Context, s *session) error {
 		return err
 	}
 	defer src.Close()
-	if src.plain() {
-		return s.inspectPlain(c, src)
+	if s.quiet && !s.json {
+		if err := src.wantHash(); err != nil {
+			return err
+		}
 	}
-	info, err := src.info(c.Context)
+	info, details, err := src.info(c.Context)
 	if err != nil {
 		return src.fail(err)
 	}
@@ -50,40 +53,31 @@ func runInspect(c *cli.Context, s *session) error {
 	if err != nil {
 		return src.fail(err)
 	}
-	s.warnUnlisted(src.unlisted())
-	d := describe(info, members)
-	facts := &inspect.Facts{}
+	s.warnUnlisted(src)
+	var facts *inspect.Facts
 	if !s.quiet || s.json {
-		facts, err = inspect.DescribeMembers(c.Context, src, members, inspect.Options{Concurrency: s.opts.Concurrency, Local: true})
+		facts, err = inspect.DescribeMembers(c.Context, src, members, s.headers(src))
 		if err != nil {
 			return src.fail(err)
 		}
-		d.addFacts(facts)
 	}
-	for i := range d.Largest {
-		if src.loose != nil {
-			d.Largest[i].Hash = ""
-		}
-	}
-	d.Reference, d.Digest, d.ModelHash = src.name, src.digest, src.modelHash()
-	switch {
-	case s.json:
-		s.object(d)
-	case s.quiet && src.loose != nil:
-		return src.wantHash()
-	case s.quiet:
-		s.linef("%s", d.ModelHash)
-	default:
-		s.printDescription(d, info)
+	d := describe(src, info, members, facts)
+	s.result(d, []string{d.ModelHash}, func() {
+		s.printDescription(d, src, info, details)
 		s.warnOf(slices.Concat(facts.Notes, facts.Findings))
 		for _, h := range hint.Of(unlisted(facts.Notes)) {
 			s.hintf("%s", h)
 		}
-	}
+		if src.plain() {
+			s.hintf("carton-oci pull %s --runner NAME --framework-version REQ makes a carton of it", hint.Quote(src.name))
+		}
+	})
 	return nil
 }
 
-func (s *session) printDescription(d description, info *carton.Info) {
+// printDescription prints what is known of a model; where the headers of weights
+// say nothing, what the details of the config say.
+func (s *session) printDescription(d description, src *source, info *carton.Info, details convert.Details) {
 	runner := strings.TrimSpace(d.Runner.Name + " " + d.Runner.FrameworkVersion)
 	if d.Runner.Name == "" {
 		runner = "" // of loose files: a framework's version alone tells nobody how they are loaded
@@ -91,22 +85,23 @@ func (s *session) printDescription(d description, info *carton.Info) {
 	if v := d.Runner.CompatVersion; v != nil {
 		runner += fmt.Sprintf(" (compat version %d)", *v)
 	}
-	s.fields(append(append([][2]string{
+	rows := [][2]string{
 		{"name", d.Name},
 		{"description", d.Summary},
+		{"carton", src.lacks()},
 		{"runner", runner},
-		{"formats", shownShares(d.Formats)},
-		{"precision", shownShares(d.Precisions)},
-		{"parameters", shownCount(d.Parameters)},
-	}, shownPlatforms(d.Platforms)...),
-		[2]string{"license", d.License},
-		[2]string{"repository", d.Repository},
-		[2]string{"homepage", d.Homepage},
-		[2]string{"self tests", fmt.Sprint(d.SelfTests)},
-		[2]string{"examples", fmt.Sprint(d.Examples)},
-		[2]string{"model hash", d.ModelHash},
-		[2]string{"digest", d.Digest},
-	)...)
+		{"formats", cmp.Or(shownShares(d.Formats), details.Format)},
+		{"precision", cmp.Or(shownShares(d.Precisions), details.Precision)},
+		{"parameters", cmp.Or(shownCount(d.Parameters), details.ParamSize)},
+	}
+	if !src.plain() {
+		rows = append(rows, shownPlatforms(d.Platforms)...)
+	}
+	rows = append(rows, [][2]string{{"license", d.License}, {"repository", d.Repository}, {"homepage", d.Homepage}}...)
+	if !src.plain() {
+		rows = append(rows, [][2]string{{"self tests", fmt.Sprint(d.SelfTests)}, {"examples", fmt.Sprint(d.Examples)}}...)
+	}
+	s.fields(append(rows, [][2]string{{"model hash", d.ModelHash}, {"digest", d.Digest}}...)...)
 	s.printTensors("INPUT", info.Inputs)
 	s.printTensors("OUTPUT", info.Outputs)
 	s.printModels(d.Models)
@@ -118,9 +113,8 @@ func (s *session) printSizes(d description) {
 	for _, f := range d.Folders {
 		rows = append(rows, []string{f.Path, errtext.Size(f.Bytes), fmt.Sprint(f.Members)})
 	}
-	rows = append(rows, []string{"total", errtext.Size(d.Bytes), fmt.Sprint(d.Members)})
 	s.linef("")
-	s.table(rows)
+	s.table(append(rows, []string{"total", errtext.Size(d.Bytes), fmt.Sprint(d.Members)}))
 	rows = [][]string{{"LARGEST", "SIZE"}}
 	for _, m := range d.Largest {
 		rows = append(rows, []string{m.Path, errtext.Size(*m.Size)})
@@ -147,7 +141,7 @@ func shownPlatforms(platforms []string) [][2]string {
 
 // shownShares writes "float32 (1.5 MB), int64 (48 B)", of one alone its name, and
 // of many the first few.
-func shownShares(shares []share) string {
+func shownShares(shares []inspect.Share) string {
 	if len(shares) == 1 {
 		return shares[0].Name
 	}
@@ -184,7 +178,7 @@ func (s *session) printModels(models []modelItem) {
 	for _, m := range models {
 		var compiled []string
 		for _, b := range m.AOTInductor {
-			compiled = append(compiled, cmp.Or(b.Backend, b.Device, "yes"))
+			compiled = append(compiled, cmp.Or(b.Name, b.Device, "yes"))
 		}
 		params := "?"
 		if m.Parameters != nil {

@@ -9,11 +9,12 @@ import (
 	"os"
 	"strings"
 
-	"github.com/carton-oci/carton-oci/pkg/location"
-	"github.com/carton-oci/carton-oci/pkg/registry"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 	"oras.land/oras-go/v2/registry/remote/auth"
+
+	"github.com/carton-oci/carton-oci/pkg/location"
+	"github.com/carton-oci/carton-oci/pkg/registry"
 )
 
 func loginCommand(out *printer) *cli.Command {

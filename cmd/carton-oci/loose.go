@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/carton-oci/carton-oci/pkg/pack"
 	"github.com/urfave/cli/v2"
+
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/pack"
 )
 
 // errNoCarton is what verify and diff say of loose files.
@@ -32,6 +34,9 @@ func (s *session) openLoose(c *cli.Context, out *source, path string) (*source, 
 
 // wantHash refuses to print a model hash that is none.
 func (s *source) wantHash() error {
+	if s.plain() {
+		return s.fail(withHint(convert.ErrNoCarton, "it has no model hash; carton-oci resolve %s prints its digest", s.name))
+	}
 	if s.loose == nil {
 		return nil
 	}

@@ -22,10 +22,8 @@ model artifact that holds no carton these are its files.`,
 
 // listing is what `ls --format json` prints.
 type listing struct {
-	Reference string   `json:"reference"`
-	Digest    string   `json:"digest,omitempty"` // of the image manifest, where it is an artifact
-	ModelHash string   `json:"modelHash"`        // "" of a model that is no carton
-	Members   []member `json:"members"`
+	subject
+	Members []member `json:"members"`
 }
 
 type member struct {
@@ -54,13 +52,9 @@ func runLs(c *cli.Context, s *session) error {
 	if err != nil {
 		return src.fail(err)
 	}
-	s.warnUnlisted(src.unlisted())
+	s.warnUnlisted(src)
 	if s.json {
-		l := listing{Reference: src.name, Digest: src.digest, ModelHash: src.modelHash(), Members: make([]member, 0, len(members))}
-		for _, m := range members {
-			l.Members = append(l.Members, src.memberOf(m))
-		}
-		s.object(l)
+		s.object(listing{src.subject(), listOf(members, src.memberOf)})
 		return nil
 	}
 	if s.quiet {

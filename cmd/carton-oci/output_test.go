@@ -153,7 +153,7 @@ func TestNothingActsOnATerminal(t *testing.T) {
 	p.error(hint.With(errors.New(hostile), "do %s", hostile))
 	p.warnf("%s", hostile)
 	p.notef("%s", hostile)
-	p.faultf("%s", hostile)
+	p.sayf("error: ", "%s", hostile)
 	(&trace{w: &errs}).linef("%s", hostile)
 	for _, r := range out.String() + errs.String() {
 		if r != '\n' && !unicode.IsPrint(r) {

@@ -38,22 +38,16 @@ carton-oci pack ./model -o m.carton --runner noop`,
 
 // packed is what `pack --format json` prints.
 type packed struct {
-	Path      string       `json:"path"`
-	ModelHash string       `json:"modelHash"`
-	Size      int64        `json:"size"` // of the file, in bytes
-	Members   int          `json:"members"`
-	Linked    []string     `json:"linked"` // members that LINKS names, and the file does not hold
-	Runner    runner       `json:"runner"`
-	Filled    []packedFact `json:"filled"`
-	Snapshot  string       `json:"snapshot,omitempty"` // the commit of a hub's cache
-	LeftOut   []string     `json:"leftOut"`
-	Warnings  []string     `json:"warnings"`
-}
-
-type packedFact struct {
-	Field string `json:"field"`
-	Value string `json:"value"`
-	From  string `json:"from"`
+	Path      string      `json:"path"`
+	ModelHash string      `json:"modelHash"`
+	Size      int64       `json:"size"` // of the file, in bytes
+	Members   int         `json:"members"`
+	Linked    []string    `json:"linked"` // members that LINKS names, and the file does not hold
+	Runner    runner      `json:"runner"`
+	Filled    []pack.Fact `json:"filled"`
+	Snapshot  string      `json:"snapshot,omitempty"` // the commit of a hub's cache
+	LeftOut   []string    `json:"leftOut"`
+	Warnings  []string    `json:"warnings"`
 }
 
 func runPack(c *cli.Context, s *session) error {
@@ -169,7 +163,7 @@ func (s *session) packError(c *cli.Context, paths []string, err error) error {
 		return missingFlags(verb, what, missing)
 	case errors.As(err, &invalid):
 		for _, v := range invalid.Violations {
-			s.faultf("%s", v)
+			s.sayf("error: ", "%s", v)
 		}
 		text := fmt.Sprintf("%s: is not a valid tree of the Plums Model Format: %s", verb, count(len(invalid.Violations), "broken rule"))
 		return &listedError{text: text, err: err}
@@ -243,15 +237,12 @@ func (s *session) printPacked(c *cli.Context, name string, src *pack.Carton) err
 			Name: src.Info.Runner.Name, FrameworkVersion: src.Info.Runner.RequiredFrameworkVersion, CompatVersion: src.Info.Runner.CompatVersion,
 		},
 		Snapshot: src.Snapshot,
-		Linked:   []string{}, Filled: []packedFact{}, LeftOut: append([]string{}, src.LeftOut...), Warnings: append([]string{}, src.Warnings...),
+		Linked:   []string{}, Filled: append([]pack.Fact{}, src.Filled...), LeftOut: append([]string{}, src.LeftOut...), Warnings: append([]string{}, src.Warnings...),
 	}
 	for _, m := range members {
 		if src.Thin != nil && m.Target == "" && strings.HasPrefix(m.Path, "model/") && len(src.Thin.URLs[m.Hash]) > 0 {
 			p.Linked = append(p.Linked, m.Path)
 		}
-	}
-	for _, f := range src.Filled {
-		p.Filled = append(p.Filled, packedFact(f))
 	}
 	switch {
 	case s.json:

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/pack"
-	"github.com/urfave/cli/v2"
 )
 
 // packFlags are those that say what is made of loose files, on the way to a

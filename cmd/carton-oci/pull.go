@@ -154,7 +154,7 @@ func (s *session) adviseAfterPull(r *client.PullResult, opts client.PullOptions,
 	for _, why := range r.NotReused {
 		s.warnf("not reused, so read from %s: %s", r.Reference, why)
 	}
-	s.warnUnlisted(r.Unlisted)
+	s.warnOfLayers(r.Unlisted)
 	if r.LinksNeedToken {
 		s.warnf("the registry wants a token for what LINKS names; loaders of cartons send none")
 		s.hintf("make the repository public, or name a server that needs no token with --link-base")

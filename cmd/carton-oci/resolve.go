@@ -3,9 +3,10 @@ package main
 import (
 	"fmt"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/location"
-	"github.com/urfave/cli/v2"
 )
 
 func resolveCommand(out *printer) *cli.Command {

@@ -3,8 +3,9 @@ package main
 import (
 	"os"
 
-	"github.com/carton-oci/carton-oci/internal/modeltest"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/carton-oci/carton-oci/internal/modeltest"
 )
 
 // The commands of scripts that write files as other programs do.

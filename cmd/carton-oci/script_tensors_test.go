@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/carton-oci/carton-oci/internal/modeltest"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/carton-oci/carton-oci/internal/modeltest"
 )
 
 // scriptSafetensors is mksafetensors: tensors are NAME:DTYPE:DIM,DIM…, no

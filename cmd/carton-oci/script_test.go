@@ -19,13 +19,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/opencontainers/go-digest"
+	"github.com/rogpeppe/go-internal/testscript"
+
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
-	"github.com/opencontainers/go-digest"
-	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // The scripts in testdata/script run the command as a user does. Besides

@@ -7,10 +7,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/registry"
-	"github.com/urfave/cli/v2"
 )
 
 // session is one run of one command: what the shared flags and the environment
@@ -146,7 +147,7 @@ func (s *session) retrying(r registry.Retry) {
 	s.retries.add(r, time.Now())
 	if !s.drawing.Load() {
 		if text := s.retries.news(time.Now()); text != "" {
-			s.remarkf("%s", text)
+			s.sayf("", "%s", text)
 		}
 	}
 }

@@ -1,15 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/inspect"
+	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/pack"
-	"github.com/urfave/cli/v2"
 )
 
 // source is the SOURCE of a command.
@@ -63,20 +69,43 @@ func (s *session) openWith(c *cli.Context, arg string, open opener) (*source, er
 // plain reports whether it is a model that is no carton.
 func (s *source) plain() bool { return s.artifact != nil && s.artifact.Plain() }
 
-// modelHash returns the model hash, "" of what is no carton.
-func (s *source) modelHash() string {
-	if s.plain() || s.loose != nil {
-		return ""
-	}
-	return s.Manifest().ModelHash()
+// subject is what a result is about.
+type subject struct {
+	Reference string `json:"reference"`
+	Digest    string `json:"digest,omitempty"` // of the image manifest, where it is an artifact
+	ModelHash string `json:"modelHash"`        // "" of what is no carton
 }
 
-// info returns carton.toml, or what loose files say.
-func (s *source) info(ctx context.Context) (*carton.Info, error) {
-	if s.loose != nil {
-		return s.loose.Info, nil
+func (s *source) subject() subject {
+	about := subject{Reference: s.name, Digest: s.digest}
+	if !s.plain() && s.loose == nil {
+		about.ModelHash = s.Manifest().ModelHash()
 	}
-	return carton.ReadInfo(ctx, s.Source)
+	return about
+}
+
+// info returns carton.toml, or what stands for it where there is none: what loose
+// files say, or an artifact's config. Of that it returns what weights are, too.
+func (s *source) info(ctx context.Context) (*carton.Info, convert.Details, error) {
+	if s.loose != nil {
+		return s.loose.Info, convert.Details{}, nil
+	}
+	if !s.plain() {
+		info, err := carton.ReadInfo(ctx, s.Source)
+		return info, convert.Details{}, err
+	}
+	config, err := s.artifact.Config(ctx)
+	if errors.Is(err, layout.ErrFormat) { // which makes the model no worse
+		config, err = &convert.ModelConfig{}, nil
+	}
+	if err != nil {
+		return nil, convert.Details{}, err
+	}
+	what := config.Descriptor
+	return &carton.Info{
+		ModelName: cmp.Or(what.Title, what.Name), ShortDescription: what.Description,
+		License: strings.Join(what.Licenses, ", "), Repository: what.SourceURL, Homepage: what.DocURL,
+	}, config.Config, nil
 }
 
 // memberOf leaves out a hash that is none.
@@ -88,23 +117,35 @@ func (s *source) memberOf(m carton.Member) member {
 	return out
 }
 
-// warnUnlisted warns of layers that hold no member.
-func (s *session) warnUnlisted(names []string) {
+// warnUnlisted warns of what an artifact holds besides its carton.
+func (s *session) warnUnlisted(src *source) {
+	if src.artifact != nil {
+		s.warnOfLayers(src.artifact.Unlisted())
+	}
+}
+
+// warnOfLayers warns of layers that hold no member.
+func (s *session) warnOfLayers(names []string) {
 	for _, name := range names {
 		s.warnf("%s is in the artifact, and is no member: MANIFEST does not list it", carton.QuotePath(name))
 	}
 }
 
-// unlisted returns what an artifact holds besides its carton.
-func (s *source) unlisted() []string {
-	if s.artifact == nil {
-		return nil
-	}
-	return s.artifact.Unlisted()
+// headers are the options for whoever looks into the headers of all weights.
+func (s *session) headers(src *source) inspect.Options {
+	return inspect.Options{Concurrency: s.opts.Concurrency, Local: true, Anywhere: src.plain()}
 }
 
 // noCarton is what is said of a model that is no carton.
 const noCarton = "none: a model artifact without a carton"
+
+// lacks returns noCarton where that is so, else "".
+func (s *source) lacks() string {
+	if s.plain() {
+		return noCarton
+	}
+	return ""
+}
 
 // fail says what the command was doing.
 func (s *source) fail(err error) error {

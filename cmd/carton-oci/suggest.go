@@ -3,10 +3,11 @@ package main
 import (
 	"strings"
 
-	"github.com/carton-oci/carton-oci/internal/secret"
-	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/urfave/cli/v2"
 	"github.com/xrash/smetrics"
+
+	"github.com/carton-oci/carton-oci/internal/secret"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // What is typed wrong is answered with what may have been meant, and what people

@@ -22,9 +22,7 @@ import (
 
 // fetched is what `tensors NAME -o FILE --format json` prints.
 type fetched struct {
-	Reference string `json:"reference"`
-	Digest    string `json:"digest,omitempty"` // of the image manifest, where it is an artifact
-	ModelHash string `json:"modelHash"`
+	subject
 	tensorItem
 	Path string `json:"path"` // of the file that was written
 	// Verified says that all of the member was read and had its hash. Else only a
@@ -162,16 +160,7 @@ func (b behind) ReadAt(p []byte, off int64) (int, error)  { return b.File.ReadAt
 func (b behind) WriteAt(p []byte, off int64) (int, error) { return b.File.WriteAt(p, b.off+off) }
 
 func (s *session) printFetched(src *source, t *inspect.Tensor, file string, verified bool) {
-	if s.json {
-		s.object(fetched{
-			Reference: src.name, Digest: src.digest, ModelHash: src.modelHash(),
-			tensorItem: tensorItemOf(t), Path: file, Verified: verified,
-		})
-		return
-	}
-	if s.quiet {
-		s.linef("%s", file)
-	} else {
+	s.result(fetched{src.subject(), tensorItemOf(*t), file, verified}, []string{file}, func() {
 		checked := "no"
 		if verified {
 			checked = "yes"
@@ -186,8 +175,8 @@ func (s *session) printFetched(src *source, t *inspect.Tensor, file string, veri
 			[2]string{"verified", checked},
 			[2]string{"path", file},
 		)
-	}
-	if !verified {
+	})
+	if !verified && !s.json {
 		s.warnf("unverified: only ranges of %s were read, and only all of it can be held against its hash", t.Member)
 	}
 }

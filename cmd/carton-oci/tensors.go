@@ -49,11 +49,9 @@ A name in several files, or in several models of an archive, needs --member or
 
 // tensorListing is what `tensors --format json` prints.
 type tensorListing struct {
-	Reference string       `json:"reference"`
-	Digest    string       `json:"digest,omitempty"` // of the image manifest, where it is an artifact
-	ModelHash string       `json:"modelHash"`
-	Tensors   []tensorItem `json:"tensors"`
-	Notes     []noteItem   `json:"notes,omitempty"` // what could not be listed, or does not agree
+	subject
+	Tensors []tensorItem   `json:"tensors"`
+	Notes   []inspect.Note `json:"notes,omitempty"` // what could not be listed, or does not agree
 }
 
 type tensorItem struct {
@@ -67,25 +65,8 @@ type tensorItem struct {
 	Inner []string `json:"inner,omitempty"`
 }
 
-type noteItem struct {
-	Member string `json:"member"`
-	Text   string `json:"text"`
-}
-
-func tensorItemOf(t *inspect.Tensor) tensorItem {
-	out := tensorItem{Name: t.Name, DType: t.DType, Shape: t.Shape, Member: t.Member, Model: t.Model, Inner: t.Inner}
-	if t.Bytes >= 0 {
-		out.Bytes = &t.Bytes
-	}
-	return out
-}
-
-func noteItems(notes []inspect.Note) []noteItem {
-	out := []noteItem{}
-	for _, n := range notes {
-		out = append(out, noteItem{n.Member, n.Text})
-	}
-	return out
+func tensorItemOf(t inspect.Tensor) tensorItem {
+	return tensorItem{t.Name, t.DType, t.Shape, known(t.Bytes), t.Member, t.Model, t.Inner}
 }
 
 func runTensors(c *cli.Context, s *session) error {
@@ -121,7 +102,7 @@ func runTensors(c *cli.Context, s *session) error {
 			chosen = append(chosen, t)
 		}
 	}
-	s.warnUnlisted(src.unlisted())
+	s.warnUnlisted(src)
 	s.printTensorList(src, chosen, notes)
 	if err := unlisted(notes); err != nil {
 		return src.fail(err)
@@ -150,14 +131,7 @@ func (s *session) inspectOptions(c *cli.Context) inspect.Options {
 
 func (s *session) printTensorList(src *source, tensors []inspect.Tensor, notes []inspect.Note) {
 	if s.json {
-		l := tensorListing{
-			Reference: src.name, Digest: src.digest, ModelHash: src.modelHash(),
-			Tensors: []tensorItem{}, Notes: noteItems(notes),
-		}
-		for i := range tensors {
-			l.Tensors = append(l.Tensors, tensorItemOf(&tensors[i]))
-		}
-		s.object(l)
+		s.object(tensorListing{src.subject(), listOf(tensors, tensorItemOf), notes})
 		return
 	}
 	s.warnOf(notes)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
 )
 
@@ -35,16 +37,14 @@ model artifact that holds no carton every layer is held against its digest.`,
 
 // verdict is what `verify --format json` prints.
 type verdict struct {
-	Reference string    `json:"reference"`
-	Digest    string    `json:"digest,omitempty"` // of the image manifest, where it is an artifact
-	ModelHash string    `json:"modelHash"`        // "" of a model that is no carton
-	Plain     bool      `json:"plain,omitempty"`  // a model that is no carton: its layers were checked
-	OK        bool      `json:"ok"`
-	Members   int       `json:"members"` // of the carton
-	Bytes     int64     `json:"bytes"`   // that were read
-	Findings  []finding `json:"findings"`
-	Complete  bool      `json:"complete"` // everything was read
-	Unread    []string  `json:"unread"`   // members that were not read
+	subject
+	Plain    bool      `json:"plain,omitempty"` // a model that is no carton: its layers were checked
+	OK       bool      `json:"ok"`
+	Members  int       `json:"members"` // of the carton
+	Bytes    int64     `json:"bytes"`   // that were read
+	Findings []finding `json:"findings"`
+	Complete bool      `json:"complete"` // everything was read
+	Unread   []string  `json:"unread"`   // members that were not read
 	// UnreadLayers are tar layers of an artifact that were not read, with whatever
 	// they hold besides members: names, modes, links.
 	UnreadLayers []string `json:"unreadLayers,omitempty"`
@@ -69,36 +69,19 @@ func runVerify(c *cli.Context, s *session) error {
 		return err
 	}
 	defer src.Close()
-	if src.plain() {
-		return s.verifyPlain(c, src)
+	v := verdict{subject: src.subject(), Plain: src.plain(), Findings: []finding{}, Unread: []string{}}
+	var wrong []error
+	if v.Plain {
+		err = verifyLayers(c, src, &v)
+	} else {
+		wrong, err = s.verifyMembers(c, src, &v)
 	}
-	if got := src.Manifest().ModelHash(); want != "" && got != want {
-		return src.fail(&carton.Error{
-			Path: carton.ManifestName, Kind: carton.ErrChecksum, Msg: fmt.Sprintf("got the model hash %s, want %s", got, want),
-		})
-	}
-	s.showProgress("verify")
-	report, err := carton.Verify(c.Context, src.Source, carton.VerifyOptions{
-		Links: c.Bool("links"), NoContent: c.Bool("no-content"), Concurrency: s.opts.Concurrency, Progress: s.opts.Progress,
-	})
-	s.stopProgress()
 	if err != nil {
 		return src.fail(err)
 	}
-	v := verdict{
-		Reference: src.name, Digest: src.digest, ModelHash: report.ModelHash, Members: report.Members, Bytes: report.Bytes,
-		Findings: []finding{}, Unread: append([]string{}, report.Unread...),
-	}
-	var errs []error
-	for _, f := range report.Findings {
-		v.Findings = append(v.Findings, finding{f.Severity.String(), f.Path, f.Err.Error()})
-		if f.Severity != carton.SeverityWarning {
-			errs = append(errs, f.Err)
-		}
-	}
 	if !c.Bool("no-content") {
 		// What is in the weights is their author's affair: it is said, and no error.
-		facts, err := inspect.Describe(c.Context, src, inspect.Options{Concurrency: s.opts.Concurrency, Local: true})
+		facts, err := inspect.Describe(c.Context, src, s.headers(src))
 		if err != nil {
 			return src.fail(err)
 		}
@@ -106,17 +89,58 @@ func runVerify(c *cli.Context, s *session) error {
 			v.Findings = append(v.Findings, finding{carton.SeverityWarning.String(), n.Member, n.Member + ": " + n.Text})
 		}
 	}
-	v.OK, v.Complete = len(errs) == 0, len(report.Unread) == 0
+	v.OK, v.Complete = len(wrong) == 0, len(v.Unread) == 0
+	s.printVerdict(v, src)
+	if !v.OK {
+		return src.fail(&foundError{wrong})
+	}
+	return nil
+}
+
+// verifyMembers holds a carton's members against MANIFEST. It returns what is
+// wrong, besides in v.
+func (s *session) verifyMembers(c *cli.Context, src *source, v *verdict) (wrong []error, err error) {
+	if want := c.String("model-hash"); want != "" && v.ModelHash != want {
+		return nil, &carton.Error{
+			Path: carton.ManifestName, Kind: carton.ErrChecksum, Msg: fmt.Sprintf("got the model hash %s, want %s", v.ModelHash, want),
+		}
+	}
+	s.showProgress("verify")
+	report, err := carton.Verify(c.Context, src.Source, carton.VerifyOptions{
+		Links: c.Bool("links"), NoContent: c.Bool("no-content"), Concurrency: s.opts.Concurrency, Progress: s.opts.Progress,
+	})
+	s.stopProgress()
+	if err != nil {
+		return nil, err
+	}
+	v.Members, v.Bytes, v.Unread = report.Members, report.Bytes, append(v.Unread, report.Unread...)
+	for _, f := range report.Findings {
+		v.Findings = append(v.Findings, finding{f.Severity.String(), f.Path, f.Err.Error()})
+		if f.Severity != carton.SeverityWarning {
+			wrong = append(wrong, f.Err)
+		}
+	}
 	if c.Bool("no-content") && src.artifact != nil {
 		for _, d := range src.artifact.TarLayers() {
 			v.UnreadLayers = append(v.UnreadLayers, d.Digest.String())
 		}
 	}
-	s.printVerdict(v)
-	if !v.OK {
-		return src.fail(&foundError{errs})
+	return wrong, nil
+}
+
+// verifyLayers reads every layer of an artifact that holds no carton.
+func verifyLayers(c *cli.Context, src *source, v *verdict) error {
+	for _, flag := range []string{"model-hash", "links", "no-content"} {
+		if c.IsSet(flag) {
+			return withHint(convert.ErrNoCarton, "--%s is about cartons", hint.Text(flag))
+		}
 	}
-	return nil
+	members, err := src.Members(c.Context)
+	v.Members = len(members)
+	if err != nil {
+		return err
+	}
+	return src.artifact.VerifyLayers(c.Context, func(n int64) { v.Bytes += n })
 }
 
 // foundError is what verify found, as one error.
@@ -125,41 +149,29 @@ type foundError struct{ errs []error }
 func (e *foundError) Error() string   { return count(len(e.errs), "error") }
 func (e *foundError) Unwrap() []error { return e.errs }
 
-func (s *session) printVerdict(v verdict) {
-	switch {
-	case s.json:
-		s.object(v)
-		return
-	case s.quiet:
-		for _, f := range v.Findings {
-			s.linef("%s: %s", f.Severity, oneLine(f.Message))
+func (s *session) printVerdict(v verdict, src *source) {
+	lines := listOf(v.Findings, func(f finding) string { return f.Severity + ": " + oneLine(f.Message) })
+	s.result(v, lines, func() {
+		for _, path := range v.Unread {
+			lines = append(lines, "not read: "+path)
 		}
-		return
-	}
-	for _, f := range v.Findings {
-		s.linef("%s: %s", f.Severity, oneLine(f.Message))
-	}
-	for _, path := range v.Unread {
-		s.linef("not read: %s", path)
-	}
-	for _, dgst := range v.UnreadLayers {
-		s.linef("not read: the tar layer %s: its files, and their names, modes and links", dgst)
-	}
-	read := fmt.Sprintf("%s, %s", count(v.Members-len(v.Unread), "member"), errtext.Size(v.Bytes))
-	verdict := "ok"
-	if !v.OK {
-		verdict = "broken"
-	} else if len(v.Unread) > 0 {
-		verdict = "not verified: nothing is wrong with what was read, which is not all"
-	}
-	carton := ""
-	if v.Plain {
-		carton = noCarton
-	}
-	s.fields(
-		[2]string{"model hash", v.ModelHash},
-		[2]string{"carton", carton},
-		[2]string{"read", read},
-		[2]string{"verdict", verdict},
-	)
+		for _, dgst := range v.UnreadLayers {
+			lines = append(lines, fmt.Sprintf("not read: the tar layer %s: its files, and their names, modes and links", dgst))
+		}
+		for _, line := range lines {
+			s.linef("%s", line)
+		}
+		verdict := "ok"
+		if !v.OK {
+			verdict = "broken"
+		} else if len(v.Unread) > 0 {
+			verdict = "not verified: nothing is wrong with what was read, which is not all"
+		}
+		s.fields(
+			[2]string{"model hash", v.ModelHash},
+			[2]string{"carton", src.lacks()},
+			[2]string{"read", fmt.Sprintf("%s, %s", count(v.Members-len(v.Unread), "member"), errtext.Size(v.Bytes))},
+			[2]string{"verdict", verdict},
+		)
+	})
 }

@@ -27,7 +27,10 @@ type Difference struct {
 }
 
 // Rename is content that has another path in b.
-type Rename struct{ From, To string }
+type Rename struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
 
 // Change is a member whose content, or whose being a symlink, differs.
 type Change struct {

@@ -14,8 +14,9 @@ import (
 // FieldChange is a field of carton.toml that differs. A or B is "" where the
 // field is missing; other values are as TOML writes them.
 type FieldChange struct {
-	Field string // "runner.runner_name", "input.x.shape"
-	A, B  string
+	Field string `json:"field"` // "runner.runner_name", "input.x.shape"
+	A     string `json:"a"`     // as TOML writes it; "" where it is missing
+	B     string `json:"b"`
 }
 
 // compareInfo compares carton.toml field by field, where its bytes differ. One

@@ -36,8 +36,8 @@ type Facts struct {
 
 // Share is how many bytes something makes.
 type Share struct {
-	Name  string
-	Bytes int64
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
 }
 
 // Model is one model of a PT2 archive.
@@ -56,8 +56,8 @@ type Model struct {
 
 // Backend is one compiled form of a model.
 type Backend struct {
-	Name   string // "" where it has none
-	Device string // "cpu"; "" where it is not known
+	Name   string `json:"backend"`          // "" where it has none
+	Device string `json:"device,omitempty"` // "cpu"; "" where it is not known
 }
 
 // count is how much there is of one type.
@@ -93,7 +93,10 @@ func Describe(ctx context.Context, src carton.Source, opts Options) (*Facts, err
 
 // DescribeMembers is [Describe] of a source whose members are in hand.
 func DescribeMembers(ctx context.Context, src carton.Source, members []carton.Member, opts Options) (*Facts, error) {
-	all := filesOf(members, modelFolder)
+	if !opts.Anywhere {
+		members = slices.DeleteFunc(slices.Clone(members), func(m carton.Member) bool { return !strings.HasPrefix(m.Path, "model/") })
+	}
+	all := filesOf(members)
 	formats := map[string]int64{}
 	for _, f := range all {
 		formats[f.format] = add(formats[f.format], max(f.Size, 0))

@@ -9,8 +9,6 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
-const modelFolder = "model/"
-
 // formatOf returns the format of a file, "" where its name tells none.
 func formatOf(member string) string { return byname.FormatOf(path.Base(member)) }
 
@@ -20,14 +18,14 @@ type file struct {
 	format string
 }
 
-// filesOf returns the members below prefix whose names tell a format; of those
-// with one hash the first by path.
-func filesOf(members []carton.Member, prefix string) []file {
+// filesOf returns the members whose names tell a format; of those with one hash
+// the first by path.
+func filesOf(members []carton.Member) []file {
 	var files []file
 	seen := map[string]bool{}
 	for _, m := range members {
 		f := formatOf(m.Path)
-		if f == "" || !strings.HasPrefix(m.Path, prefix) || seen[m.Hash] {
+		if f == "" || seen[m.Hash] {
 			continue
 		}
 		seen[m.Hash] = true

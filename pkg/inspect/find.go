@@ -33,7 +33,7 @@ func Find(ctx context.Context, src carton.Source, name string, opts Options) (*T
 	if err != nil {
 		return nil, nil, err
 	}
-	files := readable(regular(filesOf(chosen, ""), chosen))
+	files := readable(regular(filesOf(chosen), chosen))
 	if opts.Member == "" {
 		likely, err := likelyFiles(ctx, src, members, files, name)
 		if err != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
-// shardSets reads the indexes of sharded models below model/, and returns the
+// shardSets reads the indexes of sharded models, and returns the
 // shards that the index of each folder lists, by their paths. Of several indexes
 // in one folder that with the shortest name counts, of those the first by path:
 // model.safetensors.index.json before model.fp16.safetensors.index.json. A shard
 // that is not there is a note, and so is an index that is broken, which then
 // counts for nothing.
 func shardSets(ctx context.Context, src carton.Source, members []carton.Member, opts Options) (map[string]map[string]bool, []Note, error) {
-	indexes := slices.DeleteFunc(append(shardIndexes(members), binIndexes(members)...), func(m carton.Member) bool { return !strings.HasPrefix(m.Path, modelFolder) })
+	indexes := append(shardIndexes(members), binIndexes(members)...)
 	slices.SortStableFunc(indexes, func(a, b carton.Member) int { return cmp.Compare(len(path.Base(a.Path)), len(path.Base(b.Path))) })
 	var paths map[string]bool // of members
 	if len(indexes) > 0 {
@@ -94,7 +94,7 @@ func copies(members []carton.Member, files []file, facts []fileFacts, sets map[s
 	}
 	out, counts := map[string]bool{}, map[string]bool{}
 	for _, m := range members {
-		if formatOf(m.Path) != byname.Safetensors || !strings.HasPrefix(m.Path, modelFolder) {
+		if formatOf(m.Path) != byname.Safetensors {
 			continue
 		}
 		if set, indexed := sets[path.Dir(m.Path)]; indexed && !set[m.Path] || !indexed && isVariant(m.Path, byPath) {

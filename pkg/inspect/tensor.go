@@ -75,12 +75,12 @@ func (t *Tensor) Elements() int64 {
 
 // Note says what could not be read, or does not agree, in a member.
 type Note struct {
-	Member string
-	Text   string // "breaks the safetensors format: …"
+	Member string `json:"member"`
+	Text   string `json:"text"` // "breaks the safetensors format: …"
 	// Err is why the member was not looked into, and what it holds is missing from
 	// what was found: it wraps carton.ErrFormat where the member is broken, and
 	// carton.ErrLink where no URL gave it. nil where nothing is missing.
-	Err error
+	Err error `json:"-"`
 }
 
 // Options say what is looked at. The zero value is useful.
@@ -94,6 +94,9 @@ type Options struct {
 	// Local makes a note of a linked member that no URL gave, where it is an error
 	// else: what is at hand is described all the same.
 	Local bool
+	// Anywhere describes all members, of a model that is no carton and so has no
+	// model/.
+	Anywhere bool
 	// Through reads PT2 archives also in members where ranges are dear, which
 	// costs two passes or more over each.
 	Through bool

@@ -23,7 +23,7 @@ func Tensors(ctx context.Context, src carton.Source, opts Options) ([]Tensor, []
 	if err != nil {
 		return nil, nil, err
 	}
-	files := readable(regular(filesOf(chosen, ""), chosen))
+	files := readable(regular(filesOf(chosen), chosen))
 	contents, err := readAll(ctx, src, files, opts, nil)
 	if err != nil {
 		return nil, nil, err

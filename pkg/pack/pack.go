@@ -42,10 +42,10 @@ type Carton struct {
 // Fact is a value of carton.toml that nobody gave.
 type Fact struct {
 	// Field is its key, as in "runner.runner_name".
-	Field string
-	Value string
+	Field string `json:"field"`
+	Value string `json:"value"`
 	// From says what told it, as in "torch_version of m.pt2".
-	From string
+	From string `json:"from"`
 }
 
 // packer is a carton that is being made.
