@@ -160,3 +160,43 @@ func wantFile(t *testing.T, dir, name, want string) {
 		t.Errorf("%s: got %q, %v, want %q", name, b, err, want)
 	}
 }
+
+// A disk that can't be read for a while takes nobody's folder away: who comes later
+// finds it, and that it is ours.
+func TestAnUnreadableRecordStays(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "m")
+	d, err := CreateFolder(name, Options{Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, dir, "m.partial/f", "arrived")
+	if kept, err := d.Keep(); !kept || err != nil {
+		t.Fatalf("kept %v, %v", kept, err)
+	}
+
+	o, err := newOutput(name, Options{Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err = o.lockFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.lock.Close() // reading fails from here
+	if err := d.readRecord(); err == nil {
+		t.Fatal("the record could be read")
+	}
+	d.unlock()
+	o.parent.Close()
+
+	d, err = CreateFolder(name, Options{Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Discard()
+	if !d.Stale() {
+		t.Error("the folder that was left is not taken over")
+	}
+	wantFile(t, dir, "m.partial/f", "arrived")
+}

@@ -29,16 +29,18 @@ const (
 // maxLockBytes is more than a few hundred identities.
 const maxLockBytes = 4 << 10
 
-// readRecord reads what a dead process has written of the folders.
+// readRecord reads what a dead process has written of the folders. Where it can't
+// be read, d.made stays nil, and unlock leaves the file to who can.
 func (d *Folder) readRecord() error {
-	d.made = map[string]bool{}
 	if d.lock.fresh {
+		d.made = map[string]bool{}
 		return nil
 	}
 	b, err := io.ReadAll(io.NewSectionReader(d.lock, 0, maxLockBytes))
 	if err != nil {
 		return Explain("read", d.out.beside(d.out.partial()+lockSuffix), err)
 	}
+	d.made = map[string]bool{}
 	if text, ok := strings.CutPrefix(string(b), lockMark); ok {
 		lines := strings.Split(text, "\n")
 		for _, id := range lines[:len(lines)-1] { // the last is empty, or was cut off
@@ -144,10 +146,10 @@ func (d *Folder) removeOurs(base string) error {
 
 // unlock removes the lock's file before it lets go of the lock, so that nobody
 // locks a file that is about to lose its name. It stays where a folder is left
-// that it says is ours.
+// that it says is ours, or may say so: without it nobody takes the folder over.
 func (d *Folder) unlock() {
 	o := d.out
-	left := false
+	left := d.made == nil
 	for _, base := range []string{o.partial(), o.partial() + asideSuffix} {
 		fi, err := o.parent.Lstat(base)
 		left = left || err == nil && (d.isOurs(fi) || d.isAside(fi))
