@@ -97,8 +97,12 @@ func TestSecondPushReadsNoMember(t *testing.T) {
 			return nil, err
 		}
 		defer src.Close()
-		// No CacheDir: nothing is remembered from the first push.
-		return client.PushSource(t.Context(), src, name, s.Host+"/org/test:1", client.PushOptions{})
+		// A new client, and no StateDir: nothing is remembered from the first push.
+		fresh, err := client.New(client.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return fresh.PushSource(t.Context(), src, name, s.Host+"/org/test:1", client.PushOptions{})
 	}
 	broken := &fragile{f, info.Size(), extents(t, name)}
 	if len(broken.extents) != 8 {

@@ -87,7 +87,7 @@ func runDiff(c *cli.Context, s *session) error {
 		return err
 	}
 	defer b.Close()
-	d, err := inspect.Diff(c.Context, a, b, inspect.Options{Concurrency: s.opts.Concurrency, Local: true})
+	d, err := inspect.Diff(c.Context, a, b, inspect.Options{Concurrency: s.concurrency, Local: true})
 	if err != nil {
 		return fmt.Errorf("diff %s %s: %w", a.name, b.name, err)
 	}

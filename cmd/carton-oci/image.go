@@ -48,8 +48,8 @@ func runImage(c *cli.Context, s *session) error {
 	if !c.Bool("dry-run") {
 		s.showProgress("image")
 	}
-	result, err := client.Image(c.Context, ref, client.ImageOptions{
-		Options: s.opts, Tag: c.String("image-tag"), Subject: c.Bool("image-subject"),
+	result, err := s.client.Image(c.Context, ref, client.ImageOptions{
+		Concurrency: s.concurrency, Progress: s.progress, Tag: c.String("image-tag"), Subject: c.Bool("image-subject"),
 		NoClobber: c.Bool("no-clobber"), DryRun: c.Bool("dry-run"),
 	})
 	s.stopProgress()

@@ -54,11 +54,11 @@ func runLogin(c *cli.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	client, err := registry.NewClient(s.opts.Registry)
+	client, err := registry.NewClient(s.registry)
 	if err != nil {
 		return fmt.Errorf("login %s: %w", host, err)
 	}
-	warning, err := client.Login(c.Context, registry.DockerCredentials(s.opts.RegistryConfig), host, cred)
+	warning, err := client.Login(c.Context, s.kept, host, cred)
 	if err != nil {
 		return fmt.Errorf("login %s: %w", host, err)
 	}
@@ -107,15 +107,18 @@ func (s *session) logInAs(c *cli.Context, loc location.Location) error {
 	if err != nil {
 		return err
 	}
-	kept := registry.DockerCredentials(s.opts.RegistryConfig).Credential
-	given := auth.StaticCredential(loc.Registry, cred)
-	s.opts.Registry.Credential = func(ctx context.Context, hostport string) (auth.Credential, error) {
-		if cred, err := given(ctx, hostport); err != nil || cred != auth.EmptyCredential {
+	s.given = auth.StaticCredential(loc.Registry, cred)
+	return nil
+}
+
+// credential finds the user name and password for a registry.
+func (s *session) credential(ctx context.Context, hostport string) (auth.Credential, error) {
+	if s.given != nil {
+		if cred, err := s.given(ctx, hostport); err != nil || cred != auth.EmptyCredential {
 			return cred, err
 		}
-		return kept(ctx, hostport)
 	}
-	return nil
+	return s.kept.Credential(ctx, hostport)
 }
 
 // readCredential reads the user name and password: from the flags, from standard

@@ -80,7 +80,7 @@ func runPack(c *cli.Context, s *session) error {
 	defer src.Close()
 	s.showProgress("pack")
 	err = carton.Assemble(c.Context, name, src, carton.AssembleOptions{
-		Replace: c.Bool("force"), Thin: src.Thin, Progress: s.opts.Progress,
+		Replace: c.Bool("force"), Thin: src.Thin, Progress: s.progress,
 	})
 	s.stopProgress()
 	if err != nil {
@@ -130,10 +130,10 @@ func sameFile(a, b string) bool {
 // pack opens loose files as a carton, and tells what is odd about it.
 func (s *session) pack(c *cli.Context, paths []string, opts pack.Options) (*pack.Carton, error) {
 	s.showProgress("hash")
-	opts.Progress = s.opts.Progress
+	opts.Progress = s.progress
 	src, err := pack.Open(c.Context, paths, opts)
 	s.stopProgress()
-	s.opts.Progress = nil
+	s.progress = nil
 	if err != nil {
 		return nil, s.packError(c, paths, err)
 	}

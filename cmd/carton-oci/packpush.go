@@ -67,16 +67,16 @@ func adviseToUpdate(name string, err error) error {
 }
 
 // pushCarton pushes what was packed on the way, or else the SOURCE as it is.
-func pushCarton(
+func (s *session) pushCarton(
 	ctx context.Context, loose *pack.Carton, source, ref string, opts client.PushOptions,
 ) (*client.PushResult, error) {
 	if loose == nil {
-		result, err := client.Push(ctx, source, ref, opts)
+		result, err := s.client.Push(ctx, source, ref, opts)
 		if loc, locErr := location.Parse(source); locErr == nil && loc.Kind == location.KindPath {
 			err = adviseToUpdate(loc.Path, err)
 		}
 		return result, err
 	}
 	defer loose.Close()
-	return client.PushSource(ctx, loose, source, ref, opts)
+	return s.client.PushSource(ctx, loose, source, ref, opts)
 }

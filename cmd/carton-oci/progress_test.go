@@ -210,7 +210,7 @@ func TestProgressIsShownBesideJSON(t *testing.T) {
 		out := &printer{out: io.Discard, err: io.Discard}
 		app, got := newApp(out), false
 		app.Command("push").Action = command(out, func(_ *cli.Context, s *session) error {
-			got = s.showing && s.opts.Registry.Policy.Retrying != nil
+			got = s.showing && s.registry.Policy.Retrying != nil
 			return nil
 		})
 		words, err := reorder(app, strings.Fields("push "+args))

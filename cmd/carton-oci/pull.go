@@ -63,8 +63,8 @@ func runPull(c *cli.Context, s *session) error {
 		return err
 	}
 	s.showProgress("pull")
-	opts.Options = s.opts
-	result, err := client.Pull(c.Context, ref, opts)
+	opts.Concurrency, opts.Progress = s.concurrency, s.progress
+	result, err := s.client.Pull(c.Context, ref, opts)
 	s.stopProgress()
 	if err != nil {
 		return err

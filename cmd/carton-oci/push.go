@@ -77,8 +77,8 @@ func runPush(c *cli.Context, s *session) error {
 		s.showProgress("push")
 	}
 	opts := client.PushOptions{
-		Options: s.opts, Mapping: mapping,
-		NoClobber: c.Bool("no-clobber"), DryRun: c.Bool("dry-run"), AllowInvalid: c.Bool("allow-invalid"),
+		Mapping: mapping, NoClobber: c.Bool("no-clobber"), DryRun: c.Bool("dry-run"),
+		Concurrency: s.concurrency, Progress: s.progress,
 	}
 	if err := setImage(c, &opts); err != nil {
 		return err
@@ -94,7 +94,7 @@ func runPush(c *cli.Context, s *session) error {
 		s.sayWhatItCosts(&opts, r)
 		s.sayWhatStaysBehind(r)
 	}
-	result, err := pushCarton(c.Context, loose, source, ref, opts)
+	result, err := s.pushCarton(c.Context, loose, source, ref, opts)
 	s.stopProgress()
 	if err != nil {
 		return adviseToGoOn(err)
@@ -152,6 +152,7 @@ func mappingOf(c *cli.Context) (convert.Options, error) {
 		}
 		o.Annotations[key] = value
 	}
+	o.AllowInvalid = c.Bool("allow-invalid")
 	o.Created, err = created()
 	return o, err
 }

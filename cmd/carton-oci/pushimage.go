@@ -32,13 +32,7 @@ func setImage(c *cli.Context, o *client.PushOptions) error {
 	if err := onlyWith(c, "image", "image-tag", "image-subject"); err != nil {
 		return err
 	}
-	switch {
-	case c.Bool("image"):
-		o.Image = client.ImagePush
-	case c.Bool("no-image"):
-		o.Image = client.ImageLeave
-	}
-	o.ImageTag = c.String("image-tag")
+	o.Mapping.Image, o.LeaveImage, o.ImageTag = c.Bool("image"), c.Bool("no-image"), c.String("image-tag")
 	o.Mapping.ImageSubject, o.Mapping.Readme = c.Bool("image-subject"), c.Bool("readme")
 	if !c.IsSet("compat") {
 		return nil
@@ -87,7 +81,7 @@ func (s *session) sayWhoSeesNothing(o *client.PushOptions, to location.Location,
 	if columns, _ := terminalSize(s.err); columns == 0 || r.BytesUploaded == 0 {
 		return
 	}
-	if o.Image == client.ImageUnsaid && o.Mapping.Compat != convert.CompatImage && to.Kind == location.KindRegistry && to.Tag != "" && !o.DryRun && !isImage(r) {
+	if !o.Mapping.Image && !o.LeaveImage && o.Mapping.Compat != convert.CompatImage && to.Kind == location.KindRegistry && to.Tag != "" && !o.DryRun && !isImage(r) {
 		price := "which sends, and stores, " + errtext.Size(r.Bytes()) + " more"
 		if o.Mapping.Layers == convert.FormTar {
 			price = "which shares its layers"

@@ -5,7 +5,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/location"
 )
 
@@ -34,7 +33,7 @@ func runResolve(c *cli.Context, s *session) error {
 	if err := s.logInAs(c, loc); err != nil {
 		return err
 	}
-	desc, err := client.Resolve(c.Context, c.Args().Get(0), s.opts)
+	desc, err := s.client.Resolve(c.Context, c.Args().Get(0))
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", loc, err)
 	}

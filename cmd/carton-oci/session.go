@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/pkg/client"
+	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/carton-oci/carton-oci/pkg/registry"
 )
 
@@ -18,7 +20,13 @@ import (
 // say, and where to print.
 type session struct {
 	*printer
-	opts    client.Options
+	client      *client.Client
+	registry    registry.Options // of client
+	concurrency int
+	progress    progress.Func         // nil unless a display shows it
+	kept        *registry.Credentials // those of the user's files
+	given       auth.CredentialFunc   // those of the command line, else nil
+
 	trace   *trace // of --debug, else nil
 	display *display
 	showing bool // whether progress may be shown
@@ -55,31 +63,28 @@ func newSession(c *cli.Context, out *printer) (*session, error) {
 	if !has(c, "plain-http") {
 		return s, nil
 	}
-	s.opts = client.Options{
-		Registry: registry.Options{
-			PlainHTTP: c.Bool("plain-http"),
-			Insecure:  c.Bool("insecure"),
-			CAFile:    c.String("ca-file"),
-			CertFile:  c.String("cert-file"),
-			KeyFile:   c.String("key-file"),
-			UserAgent: "carton-oci/" + moduleVersion(),
-			Policy:    registry.Policy{Stall: c.Duration("stall-timeout"), Attempts: c.Int("retries") + 1},
-		},
-		RegistryConfig: c.String("registry-config"),
-		AllowLinkHosts: c.StringSlice("allow-link-host"),
-		AllowLinkRepos: c.StringSlice("allow-link-repo"),
-		CacheDir:       cacheDir(),
-		Concurrency:    c.Int("concurrency"),
+	s.kept, s.concurrency = registry.DockerCredentials(c.String("registry-config")), c.Int("concurrency")
+	s.registry = registry.Options{
+		PlainHTTP:  c.Bool("plain-http"),
+		Insecure:   c.Bool("insecure"),
+		CAFile:     c.String("ca-file"),
+		CertFile:   c.String("cert-file"),
+		KeyFile:    c.String("key-file"),
+		UserAgent:  "carton-oci/" + moduleVersion(),
+		Policy:     registry.Policy{Stall: c.Duration("stall-timeout"), Attempts: c.Int("retries") + 1},
+		StateDir:   cacheDir(),
+		Credential: s.credential,
 	}
-	if s.opts.Registry.KeyFile != "" && s.opts.Registry.CertFile == "" {
+	opts := client.Options{AllowLinkHosts: c.StringSlice("allow-link-host"), AllowLinkRepos: c.StringSlice("allow-link-repo")}
+	if s.registry.KeyFile != "" && s.registry.CertFile == "" {
 		return nil, usagef(c.Command.Name, "--key-file needs --cert-file")
 	}
-	for _, host := range s.opts.AllowLinkHosts {
+	for _, host := range opts.AllowLinkHosts {
 		if err := httprange.CheckAllow(host); err != nil {
 			return nil, usagef(c.Command.Name, "--allow-link-host: got %s, want HOST or HOST:PORT", quoted(host))
 		}
 	}
-	for _, repo := range s.opts.AllowLinkRepos {
+	for _, repo := range opts.AllowLinkRepos {
 		if ref, err := registry.ParseReference(repo); err != nil || ref.Target() != "" {
 			return nil, usagef(c.Command.Name, "--allow-link-repo: got %s, want HOST/REPOSITORY", quoted(repo))
 		}
@@ -88,24 +93,26 @@ func newSession(c *cli.Context, out *printer) (*session, error) {
 		return nil, usagef(c.Command.Name, "--retries: got %d, want 0 or more", c.Int("retries"))
 	}
 	if s.showing {
-		s.opts.Registry.Policy.Retrying = s.retrying
+		s.registry.Policy.Retrying = s.retrying
 	}
-	if s.opts.Registry.Policy.Stall < time.Second {
-		return nil, usagef(c.Command.Name, "--stall-timeout: got %v, want 1s or more", s.opts.Registry.Policy.Stall)
+	if s.registry.Policy.Stall < time.Second {
+		return nil, usagef(c.Command.Name, "--stall-timeout: got %v, want 1s or more", s.registry.Policy.Stall)
 	}
 	if c.IsSet("chunk-size") {
-		if s.opts.Registry.ChunkSize, err = parseSize(c.String("chunk-size")); err != nil || s.opts.Registry.ChunkSize < minChunk {
+		if s.registry.ChunkSize, err = parseSize(c.String("chunk-size")); err != nil || s.registry.ChunkSize < minChunk {
 			return nil, usagef(c.Command.Name, "--chunk-size: got %s, want 1MB or more", quoted(c.String("chunk-size")))
 		}
 	}
-	if has(c, "concurrency") && s.opts.Concurrency < 1 {
-		return nil, usagef(c.Command.Name, "--concurrency: got %d, want 1 or more", s.opts.Concurrency)
+	if has(c, "concurrency") && s.concurrency < 1 {
+		return nil, usagef(c.Command.Name, "--concurrency: got %d, want 1 or more", s.concurrency)
 	}
 	if c.Bool("debug") {
 		s.trace = &trace{w: out.err}
-		s.opts.Registry.Wrap = s.trace.wrap
+		s.registry.Wrap = s.trace.wrap
 	}
-	return s, nil
+	opts.Registry = s.registry
+	s.client, err = client.New(opts)
+	return s, err
 }
 
 // minChunk is the smallest chunk, in bytes, that is worth a request.
@@ -157,7 +164,7 @@ func (s *session) showProgress(verb string) {
 	if s.showing {
 		s.display = startDisplay(s.err, verb, &s.retries)
 		s.drawing.Store(s.display.drawn)
-		s.opts.Progress = s.display.report
+		s.progress = s.display.report
 	}
 }
 

@@ -34,17 +34,15 @@ func (s *session) openArg(c *cli.Context, more ...string) (*source, error) {
 	if err := wantArgs(c, append([]string{"SOURCE"}, more...)...); err != nil {
 		return nil, err
 	}
-	return s.openWith(c, c.Args().Get(0), client.OpenModel)
+	return s.openWith(c, c.Args().Get(0), client.OpenOptions{Plain: true})
 }
 
 // open opens the carton that an argument names.
 func (s *session) open(c *cli.Context, arg string) (*source, error) {
-	return s.openWith(c, arg, client.OpenSource)
+	return s.openWith(c, arg, client.OpenOptions{})
 }
 
-type opener func(ctx context.Context, ref string, opts client.Options) (carton.Source, error)
-
-func (s *session) openWith(c *cli.Context, arg string, open opener) (*source, error) {
+func (s *session) openWith(c *cli.Context, arg string, opts client.OpenOptions) (*source, error) {
 	out := &source{verb: c.Command.Name}
 	loc, err := location.Parse(arg)
 	if err != nil {
@@ -57,7 +55,7 @@ func (s *session) openWith(c *cli.Context, arg string, open opener) (*source, er
 	if err := s.logInAs(c, loc); err != nil {
 		return nil, err
 	}
-	if out.Source, err = open(c.Context, arg, s.opts); err != nil {
+	if out.Source, err = s.client.Open(c.Context, arg, opts); err != nil {
 		return nil, out.fail(err)
 	}
 	if a, ok := out.Source.(*convert.Source); ok {
@@ -133,7 +131,7 @@ func (s *session) warnOfLayers(names []string) {
 
 // headers are the options for whoever looks into the headers of all weights.
 func (s *session) headers(src *source) inspect.Options {
-	return inspect.Options{Concurrency: s.opts.Concurrency, Local: true, Anywhere: src.plain()}
+	return inspect.Options{Concurrency: s.concurrency, Local: true, Anywhere: src.plain()}
 }
 
 // noCarton is what is said of a model that is no carton.

@@ -142,7 +142,7 @@ func (s *session) writeTensor(
 		return false, err
 	}
 	verified, err = inspect.Fetch(ctx, src, t, behind{out, int64(header.Len())}, inspect.FetchOptions{
-		Concurrency: s.opts.Concurrency, Progress: s.opts.Progress,
+		Concurrency: s.concurrency, Progress: s.progress,
 	})
 	if err != nil {
 		return false, err

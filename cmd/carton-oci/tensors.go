@@ -126,7 +126,7 @@ func runTensors(c *cli.Context, s *session) error {
 
 // inspectOptions reads --member, --model and --concurrency.
 func (s *session) inspectOptions(c *cli.Context) inspect.Options {
-	return inspect.Options{Member: c.String("member"), Model: c.String("model"), Concurrency: s.opts.Concurrency}
+	return inspect.Options{Member: c.String("member"), Model: c.String("model"), Concurrency: s.concurrency}
 }
 
 func (s *session) printTensorList(src *source, tensors []inspect.Tensor, notes []inspect.Note) {

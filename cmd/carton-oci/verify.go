@@ -107,7 +107,7 @@ func (s *session) verifyMembers(c *cli.Context, src *source, v *verdict) (wrong 
 	}
 	s.showProgress("verify")
 	report, err := carton.Verify(c.Context, src.Source, carton.VerifyOptions{
-		Links: c.Bool("links"), NoContent: c.Bool("no-content"), Concurrency: s.opts.Concurrency, Progress: s.opts.Progress,
+		Links: c.Bool("links"), NoContent: c.Bool("no-content"), Concurrency: s.concurrency, Progress: s.progress,
 	})
 	s.stopProgress()
 	if err != nil {

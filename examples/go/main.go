@@ -1,110 +1,60 @@
-// Go shows how a program pushes and pulls cartons with the library:
+// Go pushes a carton, opens it where it is now, copies it and pulls the copy, with
+// one client that keeps connections and tokens:
 //
-//	go run ./examples/go push model.carton localhost:5000/org/m:1
-//	go run ./examples/go pull localhost:5000/org/m:1 model.carton
-//
-// Credentials come from where Docker keeps them, unless REGISTRY_USER and
-// REGISTRY_PASSWORD are set.
+//	go run ./examples/go model.carton localhost:5000/org/m:1 localhost:5000/org/copy:1 pulled.carton
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
+	"io"
 	"os"
-	"os/signal"
-	"time"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/client"
-	"github.com/carton-oci/carton-oci/pkg/layout"
-	"github.com/carton-oci/carton-oci/pkg/progress"
-	"github.com/carton-oci/carton-oci/pkg/registry"
-	"oras.land/oras-go/v2/registry/remote/auth"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:])
-	stop()
-	if err != nil {
+	if len(os.Args) != 5 {
+		fmt.Fprintln(os.Stderr, "usage: go SOURCE REFERENCE COPY FILE")
+		os.Exit(2)
+	}
+	if err := run(context.Background(), os.Stdout, os.Args[1], os.Args[2], os.Args[3], os.Args[4]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
+		for _, h := range hint.Of(err) { // what can be done about it
+			fmt.Fprintln(os.Stderr, "hint:", h)
+		}
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) error {
-	if len(args) != 3 {
-		return errors.New("usage: push SOURCE REFERENCE, or pull REFERENCE FILE")
-	}
-	switch args[0] {
-	case "push":
-		return push(ctx, args[1], args[2])
-	case "pull":
-		return pull(ctx, args[1], args[2])
-	}
-	return fmt.Errorf("got %q, want push or pull", args[0])
-}
-
-func push(ctx context.Context, source, reference string) error {
-	result, err := client.Push(ctx, source, reference, client.PushOptions{Options: options(), NoClobber: true})
-	switch {
-	case errors.Is(err, registry.ErrUnauthorized):
-		return fmt.Errorf("%w (is REGISTRY_PASSWORD right?)", err)
-	case err != nil:
+func run(ctx context.Context, out io.Writer, source, ref, copied, file string) error {
+	c, err := client.New(client.Options{}) // with Docker's credentials, as every field's zero value says
+	if err != nil {
 		return err
 	}
-	fmt.Printf("%s holds model %s as %s; %d bytes were sent\n",
-		result.Reference, result.ModelHash, result.Digest, result.BytesUploaded)
-	return nil
-}
-
-func pull(ctx context.Context, reference, file string) error {
-	result, err := client.Pull(ctx, reference, client.PullOptions{Options: options(), Output: file})
-	switch {
-	case errors.Is(err, layout.ErrNotFound):
-		return fmt.Errorf("%w (was it pushed?)", err)
-	case errors.Is(err, carton.ErrChecksum):
-		return fmt.Errorf("%w (the registry's copy is damaged)", err)
-	case err != nil:
+	defer c.Close()
+	pushed, err := c.Push(ctx, source, ref, client.PushOptions{NoClobber: true})
+	if err != nil {
 		return err
 	}
-	// The carton can be read without unpacking it.
-	src, err := carton.Open(result.Path)
+	src, err := c.Open(ctx, ref, client.OpenOptions{})
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	info, err := carton.ReadInfo(ctx, src)
+	info, err := carton.ReadInfo(ctx, src) // a few kilobytes of it are read
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s is %q, model %s, for the runner %s\n", result.Path, info.ModelName, result.ModelHash, info.Runner.Name)
+	if _, err := c.Copy(ctx, ref, copied, client.PushOptions{}); err != nil {
+		return err
+	}
+	pulled, err := c.Pull(ctx, copied, client.PullOptions{Output: file, ModelHash: pushed.ModelHash})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: %q, %s, %d bytes were sent\n", pulled.Path, info.ModelName, pushed.Digest, pushed.BytesUploaded)
 	return nil
-}
-
-// options are the same for both ways.
-func options() client.Options {
-	opts := client.Options{
-		Registry: registry.Options{
-			// A client of one's own: for proxies, metrics, or a time limit on headers.
-			HTTPClient: &http.Client{Transport: &http.Transport{
-				Proxy:                 http.ProxyFromEnvironment,
-				ResponseHeaderTimeout: time.Minute,
-			}},
-		},
-		// Called from many goroutines at once, and in the middle of a transfer.
-		Progress: func(e progress.Event) {
-			if e.State == progress.Finished || e.State == progress.Exists || e.State == progress.Mounted {
-				fmt.Fprintf(os.Stderr, "%s %s\n", e.State, e.Name)
-			}
-		},
-	}
-	if user := os.Getenv("REGISTRY_USER"); user != "" {
-		opts.Registry.Credential = func(context.Context, string) (auth.Credential, error) {
-			return auth.Credential{Username: user, Password: os.Getenv("REGISTRY_PASSWORD")}, nil
-		}
-	}
-	return opts
 }

@@ -126,8 +126,8 @@ func (c *chaos) pull(t *testing.T, reg *registrytest.Registry, mapping convert.O
 	ref, _ := pushLarge(t, reg, mapping)
 	c.broken(reg, []string{"GET", "GET", "HEAD", ""})
 	dir := t.TempDir()
-	opts := PullOptions{Options: impatient(), Output: filepath.Join(dir, "m.carton")}
-	_, err := Pull(t.Context(), ref, opts)
+	opts := PullOptions{Output: filepath.Join(dir, "m.carton")}
+	_, err := fresh(impatient()).Pull(t.Context(), ref, opts)
 	if err != nil {
 		c.clean++
 		if _, serr := os.Lstat(opts.Output); !errors.Is(serr, fs.ErrNotExist) {
@@ -138,7 +138,7 @@ func (c *chaos) pull(t *testing.T, reg *registrytest.Registry, mapping convert.O
 		c.compare(t, opts.Output)
 	}
 	reg.Mend()
-	if _, err := Pull(t.Context(), ref, opts); err != nil {
+	if _, err := fresh(impatient()).Pull(t.Context(), ref, opts); err != nil {
 		t.Errorf("the second pull: %v", err)
 	}
 	c.compare(t, opts.Output)
@@ -147,10 +147,10 @@ func (c *chaos) pull(t *testing.T, reg *registrytest.Registry, mapping convert.O
 
 func (c *chaos) push(t *testing.T, reg *registrytest.Registry, mapping convert.Options) {
 	ref := reg.Host + "/org/m:1"
-	opts := PushOptions{Options: impatient(), Mapping: mapping}
-	opts.CacheDir = t.TempDir()
+	opts, o := PushOptions{Mapping: mapping}, impatient()
+	o.Registry.StateDir = t.TempDir()
 	c.broken(reg, []string{"PUT", "PATCH", "POST", "GET", "HEAD", ""})
-	_, err := Push(t.Context(), c.source, ref, opts)
+	_, err := fresh(o).Push(t.Context(), c.source, ref, opts)
 	reg.Mend()
 	if err != nil {
 		c.clean++
@@ -162,7 +162,7 @@ func (c *chaos) push(t *testing.T, reg *registrytest.Registry, mapping convert.O
 		c.complete++
 		c.pulled(t, ref)
 	}
-	if _, err := Push(t.Context(), c.source, ref, opts); err != nil {
+	if _, err := fresh(o).Push(t.Context(), c.source, ref, opts); err != nil {
 		t.Errorf("the second push: %v", err)
 	}
 	c.pulled(t, ref)
@@ -172,7 +172,7 @@ func (c *chaos) push(t *testing.T, reg *registrytest.Registry, mapping convert.O
 func (c *chaos) pulled(t *testing.T, ref string) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "back.carton")
-	if _, err := Pull(t.Context(), ref, PullOptions{Options: impatient(), Output: name}); err != nil {
+	if _, err := fresh(impatient()).Pull(t.Context(), ref, PullOptions{Output: name}); err != nil {
 		t.Errorf("what was pushed can't be pulled: %v", err)
 		return
 	}
@@ -200,8 +200,7 @@ func TestPartialsThatAreTooLongOrWrong(t *testing.T) {
 			if err := errors.Join(spoil(f), f.Close()); err != nil {
 				t.Fatal(err)
 			}
-			opts.Options = impatient()
-			if _, err := Pull(t.Context(), ref, opts); err != nil {
+			if _, err := fresh(impatient()).Pull(t.Context(), ref, opts); err != nil {
 				t.Fatal(err)
 			}
 			samePull(t, opts.Output, want)

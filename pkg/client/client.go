@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -17,71 +16,120 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// client reaches places for one call of this package.
-type client struct {
-	opts     Options
-	registry func() (*registry.Client, error) // made when it is first needed
-	received atomic.Int64                     // bytes of blobs, links and URLs
+// Client reaches registries, image layouts, web servers and files. It keeps
+// connections, tokens and what it has learnt of each registry from call to call, and
+// may be used by many goroutines at once.
+type Client struct {
+	opts      Options
+	linkRepos []layout.Origin // those of AllowLinkRepos
+
+	mu       sync.Mutex
+	registry *registry.Client // made when it is first needed
+	repos    map[layout.Origin]*registry.Repository
 }
 
-func newClient(opts Options) *client {
-	c := &client{opts: opts}
-	c.registry = sync.OnceValues(func() (*registry.Client, error) {
-		o := opts.Registry
-		if o.Credential == nil {
-			o.Credential = registry.DockerCredentials(opts.RegistryConfig).Credential
+// New makes a client. Nothing is sent, and no file read, before a call needs it.
+func New(opts Options) (*Client, error) {
+	c := &Client{opts: opts, repos: map[layout.Origin]*registry.Repository{}}
+	for _, text := range opts.AllowLinkRepos {
+		ref, err := registry.ParseReference(text)
+		if err != nil || ref.Target() != "" {
+			return nil, location.Errorf(text, "can't be allowed to be linked to, want HOST/REPOSITORY")
 		}
-		o.StateDir = cmp.Or(o.StateDir, opts.CacheDir)
-		return registry.NewClient(o)
-	})
-	return c
+		c.linkRepos = append(c.linkRepos, layout.Origin{Registry: ref.Registry, Repository: ref.Repository})
+	}
+	return c, nil
 }
+
+// Close closes the connections that nobody uses. The client can be used again.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.registry != nil {
+		c.registry.Close()
+	}
+}
+
+// registries returns the client for registries and web servers.
+func (c *Client) registries() (*registry.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.registry != nil {
+		return c.registry, nil
+	}
+	o := c.opts.Registry
+	if o.Credential == nil {
+		o.Credential = registry.DockerCredentials("").Credential
+	}
+	reg, err := registry.NewClient(o)
+	c.registry = reg
+	return reg, err
+}
+
+// repository opens a repository. Those of registries are opened once, because they
+// keep tokens.
+func (c *Client) repository(ctx context.Context, o layout.Origin) (layout.Store, error) {
+	if c.opts.Repository != nil {
+		return c.opts.Repository(ctx, o.Registry, o.Repository)
+	}
+	reg, err := c.registries()
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	repo := c.repos[o]
+	if repo == nil {
+		if repo, err = reg.Repository(o.Registry, o.Repository); err != nil {
+			return nil, err
+		}
+		c.repos[o] = repo
+	}
+	return repo, nil
+}
+
+// call is one call of a client's methods: its bytes are counted apart.
+type call struct {
+	*Client
+	received atomic.Int64 // bytes of blobs, links and URLs
+}
+
+func (c *Client) call() *call { return &call{Client: c} }
 
 // site is a place that keeps artifacts, and which artifact in it is meant.
 type site struct {
 	loc   location.Location
 	store layout.Store
-	repo  *registry.Repository // of location.KindRegistry, else nil
 }
 
 // site opens the place of an artifact. create accepts an image layout that is not
 // there yet.
-func (c *client) site(loc location.Location, create bool) (*site, error) {
+func (c *Client) site(ctx context.Context, loc location.Location, create bool) (*site, error) {
 	s := &site{loc: loc}
-	switch loc.Kind {
-	case location.KindTarget:
-		s.store = layout.FromTarget(c.opts.Target)
-	case location.KindRegistry:
-		reg, err := c.registry()
-		if err != nil {
-			return nil, err
-		}
-		if s.repo, err = reg.Repository(loc.Registry, loc.Repository); err != nil {
-			return nil, err
-		}
-		s.store = s.repo
-	case location.KindLayout:
-		open := layout.OpenDir
-		if create {
-			open = layout.CreateDir
-		}
-		dir, err := open(loc.Path)
-		if err != nil {
-			return nil, err
-		}
-		s.store = dir
+	var err error
+	switch {
+	case loc.Kind == location.KindRegistry:
+		s.store, err = c.repository(ctx, s.origin())
+	case loc.Kind == location.KindLayout && create:
+		s.store, err = layout.CreateDir(loc.Path)
+	case loc.Kind == location.KindLayout:
+		s.store, err = layout.OpenDir(loc.Path)
 	default:
-		return nil, location.Errorf(loc.Redacted(), "got a carton, want a place in a registry or an image layout")
+		err = location.Errorf(loc.Redacted(), "got a carton, want a place in a registry or an image layout")
 	}
-	return s, nil
+	return s, err
 }
 
-// origin returns the repository that blobs of the site can be mounted from.
+// origin returns the repository that blobs of the site can be mounted from, none for
+// an image layout.
 func (s *site) origin() layout.Origin {
-	if s.repo == nil {
-		return layout.Origin{}
-	}
 	return layout.Origin{Registry: s.loc.Registry, Repository: s.loc.Repository}
+}
+
+// repo returns the repository of a registry that the site is, nil where it is none.
+func (s *site) repo() *registry.Repository {
+	repo, _ := s.store.(*registry.Repository)
+	return repo
 }
 
 // reader is a place that is read: it counts what arrives, and refuses every

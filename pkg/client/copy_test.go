@@ -15,6 +15,7 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/location"
+	"github.com/carton-oci/carton-oci/pkg/registry"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -45,18 +46,18 @@ var copied = map[string]PushOptions{
 // the second pulls.
 func sameManifest(t *testing.T, from, to string) {
 	t.Helper()
-	a, err := Resolve(t.Context(), from, Options{})
+	a, err := fresh().Resolve(t.Context(), from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Resolve(t.Context(), to, Options{})
+	b, err := fresh().Resolve(t.Context(), to)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if a.Digest != b.Digest || a.Size != b.Size || a.MediaType != b.MediaType {
 		t.Errorf("%s is %s, its copy %s is %s", from, a.Digest, to, b.Digest)
 	}
-	if _, err := Pull(t.Context(), to, PullOptions{Output: filepath.Join(t.TempDir(), "back.carton")}); err != nil {
+	if _, err := fresh().Pull(t.Context(), to, PullOptions{Output: filepath.Join(t.TempDir(), "back.carton")}); err != nil {
 		t.Errorf("pull of the copy %s: %v", to, err)
 	}
 }
@@ -68,7 +69,7 @@ func TestACopyIsACopy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			here, there := registrytest.New(t, registrytest.Config{}), registrytest.New(t, registrytest.Config{})
 			first := here.Host + "/org/m:1"
-			if _, err := PushSource(t.Context(), documented(), "m", first, opts); err != nil {
+			if _, err := fresh().PushSource(t.Context(), documented(), "m", first, opts); err != nil {
 				t.Fatal(err)
 			}
 			lay := "oci:" + filepath.Join(t.TempDir(), "lay")
@@ -76,7 +77,7 @@ func TestACopyIsACopy(t *testing.T) {
 			for _, to := range []string{
 				here.Host + "/org/m:2", here.Host + "/other/m:1", there.Host + "/org/m:1", lay + ":1", lay + ":2", there.Host + "/third/m:1",
 			} {
-				result, err := Push(t.Context(), at, to, PushOptions{Options: Options{CacheDir: t.TempDir()}})
+				result, err := fresh(Options{Registry: registry.Options{StateDir: t.TempDir()}}).Push(t.Context(), at, to, PushOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -99,7 +100,7 @@ func TestWhatTravelsForACopy(t *testing.T) {
 		t.Run(string(form), func(t *testing.T) {
 			here, there := registrytest.New(t, registrytest.Config{}), registrytest.New(t, registrytest.Config{})
 			from := here.Host + "/org/m:1"
-			if _, err := PushSource(t.Context(), documented(), "m", from, PushOptions{Mapping: convert.Options{Layers: form}}); err != nil {
+			if _, err := fresh().PushSource(t.Context(), documented(), "m", from, PushOptions{Mapping: convert.Options{Layers: form}}); err != nil {
 				t.Fatal(err)
 			}
 			// What is mounted or there is believed by its digest where that is a member's
@@ -121,7 +122,7 @@ func TestWhatTravelsForACopy(t *testing.T) {
 				{"to a folder", lay, once, "uploaded"},
 			} {
 				here.Forget()
-				result, err := Push(t.Context(), from, c.to, PushOptions{})
+				result, err := fresh().Push(t.Context(), from, c.to, PushOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -148,16 +149,16 @@ func TestACopyWithItsImage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			here, there := registrytest.New(t, registrytest.Config{}), registrytest.New(t, registrytest.Config{})
 			from, to := here.Host+"/org/m:1", there.Host+"/org/m:1"
-			if _, err := PushSource(t.Context(), documented(), "m", from, opts); err != nil {
+			if _, err := fresh().PushSource(t.Context(), documented(), "m", from, opts); err != nil {
 				t.Fatal(err)
 			}
-			image, err := Image(t.Context(), from, ImageOptions{})
+			image, err := fresh().Image(t.Context(), from, ImageOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for range 2 { // as after a restart
 				there.Forget()
-				result, err := Push(t.Context(), from, to, PushOptions{Image: ImagePush, NoClobber: true})
+				result, err := fresh().Push(t.Context(), from, to, PushOptions{Mapping: convert.Options{Image: true}, NoClobber: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -184,7 +185,7 @@ func TestACopyWithItsImage(t *testing.T) {
 // Whoever asks for another form gets another artifact, and is told.
 func TestAnotherFormIsNoCopy(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{})
-	first, err := PushSource(t.Context(), documented(), "m", r.Host+"/m:1", PushOptions{})
+	first, err := fresh().PushSource(t.Context(), documented(), "m", r.Host+"/m:1", PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func TestAnotherFormIsNoCopy(t *testing.T) {
 		"compat":      {Compat: convert.CompatImageConfig},
 		"readme":      {Readme: true},
 	} {
-		result, err := Push(t.Context(), r.Host+"/m:1", r.Host+"/m:2", PushOptions{Mapping: mapping})
+		result, err := fresh().Push(t.Context(), r.Host+"/m:1", r.Host+"/m:2", PushOptions{Mapping: mapping})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -208,12 +209,12 @@ func TestAnotherFormIsNoCopy(t *testing.T) {
 		}
 	}
 	// The form that it has is the same artifact, made again.
-	same, err := Push(t.Context(), r.Host+"/m:1", r.Host+"/m:2", PushOptions{Mapping: convert.Options{Layers: convert.FormRaw}})
+	same, err := fresh().Push(t.Context(), r.Host+"/m:1", r.Host+"/m:2", PushOptions{Mapping: convert.Options{Layers: convert.FormRaw}})
 	if err != nil || same.Digest != first.Digest || same.Source.Copied {
 		t.Errorf("got %+v, %v", same, err)
 	}
 	// A time of creation is none of the form.
-	timed, err := Push(t.Context(), r.Host+"/m:1", r.Host+"/m:2", PushOptions{Mapping: convert.Options{Created: time.Unix(1, 0)}})
+	timed, err := fresh().Push(t.Context(), r.Host+"/m:1", r.Host+"/m:2", PushOptions{Mapping: convert.Options{Created: time.Unix(1, 0)}})
 	if err != nil || timed.Digest != first.Digest || !timed.Source.Copied {
 		t.Errorf("got %+v, %v", timed, err)
 	}
@@ -224,7 +225,7 @@ func TestACopyOfAForeignArtifact(t *testing.T) {
 	for _, form := range []convert.Form{convert.FormRaw, convert.FormTar} {
 		for _, manifest := range []bool{true, false} {
 			s := storeTars(t, convert.Options{})
-			if _, err := PushSource(t.Context(), iris(), "iris", s.Host+"/"+sourceRepo+":1", PushOptions{Mapping: convert.Options{Layers: form}}); err != nil {
+			if _, err := fresh().PushSource(t.Context(), iris(), "iris", s.Host+"/"+sourceRepo+":1", PushOptions{Mapping: convert.Options{Layers: form}}); err != nil {
 				t.Fatal(err)
 			}
 			_, raw, _ := s.Manifest(sourceRepo, "1")
@@ -251,7 +252,7 @@ func TestACopyOfAForeignArtifact(t *testing.T) {
 			s.put()
 			ref, other := s.Host+"/"+sourceRepo+":1", registrytest.New(t, registrytest.Config{})
 			for _, to := range []string{s.Host + "/other/m:1", other.Host + "/m:1", "oci:" + filepath.Join(t.TempDir(), "lay") + ":1"} {
-				if _, err := Push(t.Context(), ref, to, PushOptions{}); err != nil {
+				if _, err := fresh().Push(t.Context(), ref, to, PushOptions{}); err != nil {
 					t.Fatalf("%s, MANIFEST %v, to %s: %v", form, manifest, to, err)
 				}
 				sameManifest(t, ref, to)
@@ -263,15 +264,15 @@ func TestACopyOfAForeignArtifact(t *testing.T) {
 // A copy to a digest is one of that artifact or none.
 func TestACopyToADigest(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{})
-	first, err := PushSource(t.Context(), documented(), "m", r.Host+"/m:1", PushOptions{Mapping: convert.Options{MediaTypes: convert.FamilyCNCF}})
+	first, err := fresh().PushSource(t.Context(), documented(), "m", r.Host+"/m:1", PushOptions{Mapping: convert.Options{MediaTypes: convert.FamilyCNCF}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Push(t.Context(), r.Host+"/m:1", r.Host+"/n@"+first.Digest.String(), PushOptions{}); err != nil {
+	if _, err := fresh().Push(t.Context(), r.Host+"/m:1", r.Host+"/n@"+first.Digest.String(), PushOptions{}); err != nil {
 		t.Error(err)
 	}
 	other := strings.Repeat("0", 64)
-	if _, err := Push(t.Context(), r.Host+"/m:1", r.Host+"/n@sha256:"+other, PushOptions{}); err == nil || !strings.Contains(err.Error(), first.Digest.String()) {
+	if _, err := fresh().Push(t.Context(), r.Host+"/m:1", r.Host+"/n@sha256:"+other, PushOptions{}); err == nil || !strings.Contains(err.Error(), first.Digest.String()) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -285,12 +286,12 @@ func TestAWrappedModelIsNoCopy(t *testing.T) {
 	s.put()
 	from := location.Location{Kind: location.KindRegistry, Registry: s.Host, Repository: sourceRepo, Tag: "1"}
 	wrap := &convert.Wrap{RunnerName: "noop", FrameworkVersion: "*"}
-	src, err := newClient(Options{}).open(t.Context(), from, openOptions{wrap: wrap})
+	src, err := fresh().call().open(t.Context(), from, OpenOptions{Wrap: wrap})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	result, err := PushSource(t.Context(), src.Source, "m", s.Host+"/m:1", PushOptions{})
+	result, err := fresh().PushSource(t.Context(), src.Source, "m", s.Host+"/m:1", PushOptions{})
 	if err != nil || result.Source.Copied || result.ModelHash != src.Manifest().ModelHash() {
 		t.Errorf("got %+v, %v", result, err)
 	}

@@ -1,10 +1,11 @@
 // Package client pushes and pulls cartons, one-file machine-learning models,
 // to and from OCI registries: one call each way, for any carton and any place.
 //
-//	_, err := client.Push(ctx, "model.carton", "ghcr.io/org/m:1", client.PushOptions{})
-//	_, err = client.Pull(ctx, "ghcr.io/org/m:1", client.PullOptions{Output: "model.carton"})
+//	c, err := client.New(client.Options{})
+//	_, err = c.Push(ctx, "model.carton", "ghcr.io/org/m:1", client.PushOptions{})
+//	_, err = c.Pull(ctx, "ghcr.io/org/m:1", client.PullOptions{Output: "model.carton"})
 //
-// [location.Parse] says what names what, [OpenSource] opens any of it as a
+// [location.Parse] says what names what, [Client.Open] opens any of it as a
 // carton.Source. The command carton-oci goes through here and adds flags,
 // output and exit codes.
 //
@@ -14,11 +15,11 @@
 // stood for, and results name the digest.
 //
 // A push sends nothing of a carton whose structure, names or carton.toml are
-// broken; [PushOptions] AllowInvalid forgives the last. The image manifest goes last,
+// broken; Mapping.AllowInvalid of [PushOptions] forgives the last. The image manifest goes last,
 // so that a tag never points to what is not complete.
 //
 // The image form of a carton, which runtimes mount that mount no artifacts, goes
-// beside the artifact ([PushOptions] Image, [Image]). Its tag moves before the
+// beside the artifact (Mapping.Image of [PushOptions], [Client.Image]). Its tag moves before the
 // artifact's. A push that would leave one of another model behind is refused
 // unless it says so.
 //

@@ -6,21 +6,21 @@ import (
 	"os"
 
 	"github.com/carton-oci/carton-oci/pkg/client"
-	"oras.land/oras-go/v2/content/memory"
+	"github.com/carton-oci/carton-oci/pkg/convert"
 )
 
 // The image form, which containerd mounts, goes beside the artifact or is made
 // of it later. It is the same.
-func ExampleImage() {
+func ExampleClient_Image() {
 	ctx, dir := context.Background(), unpacked()
 	defer os.RemoveAll(dir)
-	place := client.Options{Target: memory.New()}
+	c := inMemory()
 
-	pushed, err := client.Push(ctx, dir, "1", client.PushOptions{Options: place, Image: client.ImagePush})
+	pushed, err := c.Push(ctx, dir, "ghcr.io/org/m:1", client.PushOptions{Mapping: convert.Options{Image: true}})
 	check(err)
-	_, err = client.Push(ctx, dir, "2", client.PushOptions{Options: place})
+	_, err = c.Push(ctx, dir, "ghcr.io/org/m:2", client.PushOptions{})
 	check(err)
-	made, err := client.Image(ctx, "2", client.ImageOptions{Options: place})
+	made, err := c.Image(ctx, "ghcr.io/org/m:2", client.ImageOptions{})
 	check(err)
 
 	fmt.Println("one image:", made.Digest == pushed.Image.Digest)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/client"
+	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"oras.land/oras-go/v2/content/memory"
 )
@@ -37,15 +38,25 @@ func check(err error) {
 	}
 }
 
-func ExamplePush() {
+// inMemory makes a client whose repositories are in memory; any oras.Target will do,
+// and so will any layout.Store.
+func inMemory() *client.Client {
+	target := memory.New()
+	c, err := client.New(client.Options{
+		Repository: func(context.Context, string, string) (layout.Store, error) { return layout.FromTarget(target), nil },
+	})
+	check(err)
+	return c
+}
+
+func ExampleClient_Push() {
 	ctx, dir := context.Background(), unpacked()
 	defer os.RemoveAll(dir)
 
-	// Without a Target it would go to a registry: Push(ctx, dir, "ghcr.io/org/m:1", …).
-	opts := client.PushOptions{Options: client.Options{Target: memory.New()}}
-	first, err := client.Push(ctx, dir, "1,latest", opts)
+	c := inMemory() // New(client.Options{}) would send it to a registry
+	first, err := c.Push(ctx, dir, "ghcr.io/org/m:1,latest", client.PushOptions{})
 	check(err)
-	second, err := client.Push(ctx, dir, "2", opts)
+	second, err := c.Push(ctx, dir, "ghcr.io/org/m:2", client.PushOptions{})
 	check(err)
 
 	for _, l := range first.Layers {
@@ -63,22 +74,21 @@ func ExamplePush() {
 	// the digest is the same: true
 }
 
-func ExamplePull() {
+func ExampleClient_Pull() {
 	ctx, dir := context.Background(), unpacked()
 	defer os.RemoveAll(dir)
-	place := client.Options{Target: memory.New()}
-	pushed, err := client.Push(ctx, dir, "1", client.PushOptions{Options: place})
+	c := inMemory()
+	pushed, err := c.Push(ctx, dir, "ghcr.io/org/m:1", client.PushOptions{})
 	check(err)
 
-	place.Progress = func(e progress.Event) {
-		if e.State == progress.Finished && e.Name == "model/weights.bin" {
-			fmt.Println("finished", e.Name)
-		}
-	}
-	result, err := client.Pull(ctx, "1", client.PullOptions{
-		Options:   place,
+	result, err := c.Pull(ctx, "ghcr.io/org/m:1", client.PullOptions{
 		Output:    filepath.Join(dir, "pulled.carton"),
 		ModelHash: pushed.ModelHash, // this model or none
+		Progress: func(e progress.Event) {
+			if e.State == progress.Finished && e.Name == "model/weights.bin" {
+				fmt.Println("finished", e.Name)
+			}
+		},
 	})
 	check(err)
 
@@ -93,13 +103,15 @@ func ExamplePull() {
 	// pulled.carton is example
 }
 
-func ExampleOpenSource() {
+func ExampleClient_Open() {
 	ctx, dir := context.Background(), unpacked()
 	defer os.RemoveAll(dir)
 
 	// A folder here; a file, an https URL or a reference into a registry is opened
 	// by the same call, and nothing of it is read that is not asked for.
-	src, err := client.OpenSource(ctx, dir, client.Options{})
+	c, err := client.New(client.Options{})
+	check(err)
+	src, err := c.Open(ctx, dir, client.OpenOptions{})
 	check(err)
 	defer src.Close()
 	members, err := src.Members(ctx)

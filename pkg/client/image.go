@@ -20,7 +20,6 @@ import (
 // ImageOptions say how the image form of a stored artifact is made. The zero
 // value tags it with the artifact's tag, followed by "-image".
 type ImageOptions struct {
-	Options
 	// Tag is the image form's tag; "" is the artifact's, followed by "-image".
 	Tag string
 	// Subject makes the image manifest refer to the artifact's, so that registries
@@ -30,6 +29,10 @@ type ImageOptions struct {
 	NoClobber bool
 	// DryRun finds out what would be sent, and sends nothing.
 	DryRun bool
+	// Concurrency is how many layers travel at once; 0 is 8.
+	Concurrency int
+	// Progress, which may be nil, is told what happens to each transfer.
+	Progress progress.Func
 }
 
 // ImageResult says what was made. Its JSON is what `image --format json` prints.
@@ -70,10 +73,10 @@ type ImageResult struct {
 // more, to learn digests.
 //
 // A member that no image can hold is convert.ErrNoImage.
-func Image(ctx context.Context, ref string, opts ImageOptions) (*ImageResult, error) {
+func (c *Client) Image(ctx context.Context, ref string, opts ImageOptions) (*ImageResult, error) {
 	start := time.Now()
-	loc, err := PullOptions{Options: opts.Options}.source(ref)
-	if err == nil && !loc.IsArtifact() && loc.Kind != location.KindTarget {
+	loc, err := location.Parse(ref)
+	if err == nil && !loc.IsArtifact() {
 		err = location.Errorf(loc.Redacted(), "got a carton, want an artifact in a registry or an image layout")
 	}
 	if err != nil {
@@ -90,7 +93,7 @@ func Image(ctx context.Context, ref string, opts ImageOptions) (*ImageResult, er
 		return nil, fmt.Errorf("image: %w", err)
 	}
 	m := &imaging{opts: opts, tags: tags, stored: map[digest.Digest]bool{}}
-	result, err := m.run(ctx, loc)
+	result, err := m.run(ctx, c.call(), loc)
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %w", loc, err)
 	}
@@ -107,9 +110,8 @@ type imaging struct {
 	stored map[digest.Digest]bool // what learn has stored
 }
 
-func (m *imaging) run(ctx context.Context, loc location.Location) (*ImageResult, error) {
-	c := newClient(m.opts.Options)
-	src, err := c.open(ctx, loc, openOptions{})
+func (m *imaging) run(ctx context.Context, c *call, loc location.Location) (*ImageResult, error) {
+	src, err := c.open(ctx, loc, OpenOptions{})
 	if err != nil {
 		return nil, err
 	}

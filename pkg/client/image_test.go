@@ -27,7 +27,7 @@ func TestImageOfTarLayers(t *testing.T) {
 	ref := r.Host + "/org/m:1"
 	want := pushImage(t, large(), ref, PushOptions{ImageTag: "by-push"}).Image.Digest
 	r.Forget()
-	result, err := Image(t.Context(), ref, ImageOptions{})
+	result, err := fresh().Image(t.Context(), ref, ImageOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,11 +50,11 @@ func TestImageOfRawLayersTravelsOnce(t *testing.T) {
 	} {
 		r := registrytest.New(t, registrytest.Config{Quirks: quirks})
 		ref := r.Host + "/org/m:1"
-		if _, err := PushSource(t.Context(), large(), "large", ref, PushOptions{}); err != nil {
+		if _, err := fresh().PushSource(t.Context(), large(), "large", ref, PushOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		r.Forget()
-		result, err := Image(t.Context(), ref, ImageOptions{})
+		result, err := fresh().Image(t.Context(), ref, ImageOptions{})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -65,13 +65,12 @@ func TestImageOfRawLayersTravelsOnce(t *testing.T) {
 		if result.Shared || result.Size < 5<<20 {
 			t.Errorf("%s: got %+v", name, result)
 		}
-		inMem := inMemory()
-		want := pushImage(t, large(), "1", PushOptions{Options: Options{Target: inMem}}).Image.Digest
+		want := pushImage(t, large(), "h.io/m:1", PushOptions{}, within(inMemory())).Image.Digest
 		if result.Digest != want {
 			t.Errorf("%s: got the image %s, a push makes %s", name, result.Digest, want)
 		}
 		out := filepath.Join(t.TempDir(), "m.carton")
-		back, err := Pull(t.Context(), ref+"-image", PullOptions{Output: out})
+		back, err := fresh().Pull(t.Context(), ref+"-image", PullOptions{Output: out})
 		if err != nil || back.ModelHash != large().Manifest().ModelHash() {
 			t.Errorf("%s: got %+v, %v", name, back, err)
 		}
@@ -85,22 +84,22 @@ func TestImageWithoutChunks(t *testing.T) {
 			return registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{NoPatch: 405}}).Host + "/m:1", Options{}
 		},
 		"layout": func() (string, Options) { return "oci:" + filepath.Join(t.TempDir(), "l") + ":1", Options{} },
-		"target": func() (string, Options) { return "1", Options{Target: inMemory()} },
+		"target": func() (string, Options) { return "h.io/m:1", within(inMemory()) },
 	} {
 		ref, opts := start()
-		if _, err := PushSource(t.Context(), large(), "large", ref, PushOptions{Options: opts}); err != nil {
+		if _, err := fresh(opts).PushSource(t.Context(), large(), "large", ref, PushOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		result, err := Image(t.Context(), ref, ImageOptions{Options: opts})
+		result, err := fresh(opts).Image(t.Context(), ref, ImageOptions{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		again, err := Image(t.Context(), ref, ImageOptions{Options: opts, NoClobber: true})
+		again, err := fresh(opts).Image(t.Context(), ref, ImageOptions{NoClobber: true})
 		if err != nil || again.Digest != result.Digest {
 			t.Errorf("%s, again: got %+v, %v", name, again, err)
 		}
-		back, err := Pull(t.Context(), ref+"-image", PullOptions{Options: opts, Output: filepath.Join(t.TempDir(), "m.carton")})
+		back, err := fresh(opts).Pull(t.Context(), ref+"-image", PullOptions{Output: filepath.Join(t.TempDir(), "m.carton")})
 		if err != nil || back.ModelHash != large().Manifest().ModelHash() {
 			t.Errorf("%s: got %+v, %v", name, back, err)
 		}
@@ -111,11 +110,11 @@ func TestDryRunOfAStoredImage(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{})
 	for tag, form := range map[string]convert.Form{"raw": convert.FormRaw, "tar": convert.FormTar} {
 		ref := r.Host + "/m:" + tag
-		if _, err := PushSource(t.Context(), large(), "large", ref, PushOptions{Mapping: convert.Options{Layers: form}}); err != nil {
+		if _, err := fresh().PushSource(t.Context(), large(), "large", ref, PushOptions{Mapping: convert.Options{Layers: form}}); err != nil {
 			t.Fatal(err)
 		}
 		r.Forget()
-		result, err := Image(t.Context(), ref, ImageOptions{DryRun: true})
+		result, err := fresh().Image(t.Context(), ref, ImageOptions{DryRun: true})
 		if err != nil || !result.DryRun || result.Size < 5<<20 || r.Count("PUT|PATCH|POST", "/") != 0 {
 			t.Errorf("%s: got %+v, %v", tag, result, err)
 		}
@@ -129,11 +128,11 @@ func TestImageThatCannotBe(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{})
 	ref := r.Host + "/m:1"
 	digest := pushImage(t, sample(), ref, PushOptions{}).Digest
-	if _, err := PushSource(t.Context(), other(), "other", r.Host+"/m:2", PushOptions{}); err != nil {
+	if _, err := fresh().PushSource(t.Context(), other(), "other", r.Host+"/m:2", PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	marked := cartontest.New(map[string][]byte{"model/.wh.x": []byte("x")}, nil)
-	if _, err := PushSource(t.Context(), marked, "marked", r.Host+"/m:3", PushOptions{}); err != nil {
+	if _, err := fresh().PushSource(t.Context(), marked, "marked", r.Host+"/m:3", PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	r.Forget()
@@ -152,7 +151,7 @@ func TestImageThatCannotBe(t *testing.T) {
 		"another model's tag": {r.Host + "/m:2", ImageOptions{Tag: "1-image", NoClobber: true}, layout.ErrTagExists, "is the image form of another model"},
 		"a name that deletes": {r.Host + "/m:3", ImageOptions{}, convert.ErrNoImage, "model/.wh.x: "},
 	} {
-		_, err := Image(t.Context(), c.ref, c.opts)
+		_, err := fresh().Image(t.Context(), c.ref, c.opts)
 		if err == nil || c.kind != nil && !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: got %v, want %s", name, err, c.text)
 		}
@@ -160,11 +159,11 @@ func TestImageThatCannotBe(t *testing.T) {
 	if n := r.Count("PUT|PATCH|POST", "/"); n != 0 {
 		t.Errorf("%d requests changed something", n)
 	}
-	byDigest, err := Image(t.Context(), r.Host+"/m@"+digest.String(), ImageOptions{Tag: "x"})
+	byDigest, err := fresh().Image(t.Context(), r.Host+"/m@"+digest.String(), ImageOptions{Tag: "x"})
 	if err != nil || byDigest.Reference != r.Host+"/m:x" {
 		t.Errorf("a digest, and a tag for the image: got %+v, %v", byDigest, err)
 	}
-	moved, err := Image(t.Context(), r.Host+"/m:2", ImageOptions{Tag: "1-image", Subject: true})
+	moved, err := fresh().Image(t.Context(), r.Host+"/m:2", ImageOptions{Tag: "1-image", Subject: true})
 	if err != nil || moved.ModelHash != other().Manifest().ModelHash() {
 		t.Errorf("a tag that may move: got %+v, %v", moved, err)
 	}

@@ -15,21 +15,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// ImageMode says what a push does about the image form of the carton, which
-// runtimes mount that mount no artifacts.
-type ImageMode int
-
-// What a push does about the image form.
-const (
-	// ImageUnsaid pushes none, and refuses to leave one of another model behind:
-	// tags that belong together never drift apart by accident.
-	ImageUnsaid ImageMode = iota
-	// ImagePush pushes it beside the artifact.
-	ImagePush
-	// ImageLeave pushes none, and leaves one that is there as it is.
-	ImageLeave
-)
-
 const (
 	// imageSuffix follows an artifact's tag in the tag of its image form.
 	imageSuffix = "-image"

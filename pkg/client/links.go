@@ -4,27 +4,21 @@ import (
 	"context"
 	"io"
 
-	"github.com/opencontainers/go-digest"
-
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/links"
-	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/registry"
+	"github.com/opencontainers/go-digest"
 )
 
-// links returns what follows links: into the place in hand where that has the
+// links returns what follows links: into the preferred place where that has the
 // content, whatever the URL; into repositories that the user allows, with the
 // user's credentials; and anywhere else as pkg/carton's rules for LINKS say, without
 // any. Who wrote LINKS must not make a user read or mount what only that user may.
-// hand may be nil.
-func (c *client) links(hand *site) (links.Fetcher, error) {
-	reg, err := c.registry()
-	if err != nil {
-		return nil, err
-	}
-	allowed, err := c.opts.linkRepos()
+// preferred may be nil.
+func (c *call) links(ctx context.Context, preferred *site) (links.Fetcher, error) {
+	reg, err := c.registries()
 	if err != nil {
 		return nil, err
 	}
@@ -35,30 +29,17 @@ func (c *client) links(hand *site) (links.Fetcher, error) {
 		Wrap: c.opts.Registry.Wrap, UserAgent: c.opts.Registry.UserAgent,
 	})
 	next := &linkRepos{next: &countedLinks{anywhere, c}, repos: map[layout.Origin]links.Fetcher{}}
-	for _, o := range allowed {
-		repo, err := reg.Repository(o.Registry, o.Repository)
+	for _, o := range c.linkRepos {
+		repo, err := c.repository(ctx, o)
 		if err != nil {
 			return nil, err
 		}
 		next.repos[o] = convert.StoreFetcher(repo, next.next)
 	}
-	if hand == nil {
+	if preferred == nil {
 		return next, nil
 	}
-	return convert.StoreFetcher(hand.store, next), nil
-}
-
-// linkRepos returns the repositories that the user allows LINKS to name.
-func (o Options) linkRepos() ([]layout.Origin, error) {
-	var list []layout.Origin
-	for _, text := range o.AllowLinkRepos {
-		ref, err := registry.ParseReference(text)
-		if err != nil || ref.Target() != "" {
-			return nil, location.Errorf(text, "can't be allowed to be linked to, want HOST/REPOSITORY")
-		}
-		list = append(list, layout.Origin{Registry: ref.Registry, Repository: ref.Repository})
-	}
-	return list, nil
+	return convert.StoreFetcher(preferred.store, next), nil
 }
 
 // linkRepos follows links to blobs of repositories that are allowed, and says of
@@ -101,7 +82,7 @@ func (l *linkRepos) advise(err error, asked links.Fetcher, o layout.Origin) erro
 // countedLinks counts what arrives over links.
 type countedLinks struct {
 	links.Fetcher
-	client *client
+	call *call
 }
 
 func (f *countedLinks) Open(ctx context.Context, link links.Link, off, n int64) (io.ReadCloser, error) {
@@ -109,5 +90,5 @@ func (f *countedLinks) Open(ctx context.Context, link links.Link, off, n int64) 
 	if err != nil {
 		return nil, err
 	}
-	return &counted{r, &f.client.received}, nil
+	return &counted{r, &f.call.received}, nil
 }

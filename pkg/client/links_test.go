@@ -21,8 +21,8 @@ import (
 )
 
 func TestWhichLinksNameABlobOfAnAllowedRepository(t *testing.T) {
-	c := newClient(Options{AllowLinkRepos: []string{"H.io/org/m", "docker.io/org/m"}})
-	f, err := c.links(nil)
+	c := fresh(Options{AllowLinkRepos: []string{"H.io/org/m", "docker.io/org/m"}}).call()
+	f, err := c.links(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestWhichLinksNameABlobOfAnAllowedRepository(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"h.io", "h.io/m:1", "https://h.io/m", "u:p@h.io/m", ""} {
-		if _, err := newClient(Options{AllowLinkRepos: []string{bad}}).links(nil); !errors.Is(err, location.ErrLocation) {
+		if _, err := New(Options{AllowLinkRepos: []string{bad}}); !errors.Is(err, location.ErrLocation) {
 			t.Errorf("%q: got %v, want location.ErrLocation", bad, err)
 		}
 	}
@@ -69,15 +69,15 @@ func TestLinksDoNotLendTheUsersRights(t *testing.T) {
 			Credential: auth.StaticCredential(r.Host, auth.Credential{Username: "u", Password: "correct-horse"}),
 		}}
 		private := r.Host + "/victim/private"
-		if _, err := PushSource(t.Context(), sample(), "sample", private+":1", PushOptions{Options: opts}); err != nil {
+		if _, err := fresh(opts).PushSource(t.Context(), sample(), "sample", private+":1", PushOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		file := filepath.Join(t.TempDir(), "thin.carton")
-		if _, err := Pull(t.Context(), private+":1", PullOptions{Options: opts, Output: file, Thin: true}); err != nil {
+		if _, err := fresh(opts).Pull(t.Context(), private+":1", PullOptions{Output: file, Thin: true}); err != nil {
 			t.Fatal(err)
 		}
 		r.Forget()
-		_, err := Push(t.Context(), file, r.Host+"/public:1", PushOptions{Options: opts})
+		_, err := fresh(opts).Push(t.Context(), file, r.Host+"/public:1", PushOptions{})
 		if !errors.Is(err, carton.ErrLink) || !slices.ContainsFunc(hint.Of(err), func(h string) bool { return strings.Contains(h, "--allow-link-repo "+private) }) {
 			t.Errorf("got %v with %q, want ErrLink and how to allow it", err, hint.Of(err))
 		}
@@ -87,7 +87,7 @@ func TestLinksDoNotLendTheUsersRights(t *testing.T) {
 			}
 		}
 		opts.AllowLinkRepos = []string{private}
-		if _, err := Push(t.Context(), file, r.Host+"/public:1", PushOptions{Options: opts}); err != nil {
+		if _, err := fresh(opts).Push(t.Context(), file, r.Host+"/public:1", PushOptions{}); err != nil {
 			t.Errorf("allowed: %v", err)
 		}
 		if err := verifyFile(t, file, opts); err != nil {
@@ -99,7 +99,7 @@ func TestLinksDoNotLendTheUsersRights(t *testing.T) {
 // verifyFile reads all of a thin carton.
 func verifyFile(t *testing.T, file string, opts Options) error {
 	t.Helper()
-	src, err := OpenSource(t.Context(), file, opts)
+	src, err := fresh(opts).Open(t.Context(), file, OpenOptions{})
 	if err != nil {
 		return err
 	}
@@ -134,11 +134,11 @@ func members(t *testing.T, src carton.Source) []carton.Member {
 // thin pushes a carton to r and pulls it thin.
 func thin(t *testing.T, r *registrytest.Registry) string {
 	t.Helper()
-	if _, err := PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{}); err != nil {
+	if _, err := fresh().PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "thin.carton")
-	if _, err := Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: out, Thin: true}); err != nil {
+	if _, err := fresh().Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: out, Thin: true}); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -147,12 +147,12 @@ func thin(t *testing.T, r *registrytest.Registry) string {
 func TestAThinCartonIsMountedNotSent(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{})
 	file := thin(t, r)
-	whole, err := PushSource(t.Context(), sample(), "sample", r.Host+"/whole:1", PushOptions{})
+	whole, err := fresh().PushSource(t.Context(), sample(), "sample", r.Host+"/whole:1", PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Forget()
-	result, err := Push(t.Context(), file, r.Host+"/other:1", PushOptions{Options: Options{AllowLinkRepos: []string{r.Host + "/m"}}})
+	result, err := fresh(Options{AllowLinkRepos: []string{r.Host + "/m"}}).Push(t.Context(), file, r.Host+"/other:1", PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestAThinCartonIsMountedNotSent(t *testing.T) {
 func TestLinksIntoAnAllowedRepository(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{NoMount: true}})
 	file := thin(t, r)
-	result, err := Push(t.Context(), file, r.Host+"/other:1", PushOptions{Options: Options{AllowLinkRepos: []string{r.Host + "/m"}}})
+	result, err := fresh(Options{AllowLinkRepos: []string{r.Host + "/m"}}).Push(t.Context(), file, r.Host+"/other:1", PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,21 +191,21 @@ func TestOtherLinksNeedPermission(t *testing.T) {
 	r, other := registrytest.New(t, registrytest.Config{}), registrytest.New(t, registrytest.Config{})
 	file := thin(t, r)
 	r.Forget()
-	if _, err := Push(t.Context(), file, other.Host+"/m:1", PushOptions{}); !errors.Is(err, carton.ErrLink) {
+	if _, err := fresh().Push(t.Context(), file, other.Host+"/m:1", PushOptions{}); !errors.Is(err, carton.ErrLink) {
 		t.Errorf("got %v, want ErrLink", err)
 	}
 	full := filepath.Join(t.TempDir(), "full.carton")
-	if _, err := Pull(t.Context(), file, PullOptions{Output: full}); !errors.Is(err, carton.ErrLink) || !strings.Contains(err.Error(), "not allowed") {
+	if _, err := fresh().Pull(t.Context(), file, PullOptions{Output: full}); !errors.Is(err, carton.ErrLink) || !strings.Contains(err.Error(), "not allowed") {
 		t.Errorf("got %v, want ErrLink with the reason", err)
 	}
 	if n := len(r.Requests()); n != 0 {
 		t.Errorf("got %d requests, want none", n)
 	}
 	allowed := Options{AllowLinkHosts: []string{r.Host}}
-	if _, err := Push(t.Context(), file, other.Host+"/m:1", PushOptions{Options: allowed}); err != nil {
+	if _, err := fresh(allowed).Push(t.Context(), file, other.Host+"/m:1", PushOptions{}); err != nil {
 		t.Error(err)
 	}
-	result, err := Pull(t.Context(), file, PullOptions{Options: allowed, Output: full})
+	result, err := fresh(allowed).Pull(t.Context(), file, PullOptions{Output: full})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestAWrongLinkIsFoundOut(t *testing.T) {
 		t.Fatal("no model/b.bin")
 	}
 	r.Corrupt("m", digest.NewDigestFromEncoded(digest.SHA256, e.Hash), []byte("B"))
-	thin, err := OpenSource(t.Context(), file, Options{AllowLinkHosts: []string{r.Host}})
+	thin, err := fresh(Options{AllowLinkHosts: []string{r.Host}}).Open(t.Context(), file, OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,26 +255,21 @@ func TestThinNeedsPlacesThatLinksCanName(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := inMemory()
-	pushTo(t, target, "1", sample())
+	pushTo(t, target, "h.io/m:1", sample())
 	for _, test := range []struct {
 		ref, base, want string
-		target          bool
 	}{
-		{file, "", "is no artifact", false},
-		{file, "https://h", "is no artifact", false},
-		{"1", "", "has no address that links could name", true},
+		{file, "", "is no artifact"},
+		{file, "https://h", "is no artifact"},
+		{"h.io/m:1", "", "has no address that links could name"},
 	} {
 		o := PullOptions{Output: out, Thin: true, LinkBase: test.base}
-		if test.target {
-			o.Target = target
-		}
-		if _, err := Pull(t.Context(), test.ref, o); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := fresh(within(target)).Pull(t.Context(), test.ref, o); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %q", test.ref, err, test.want)
 		}
 	}
 	o := PullOptions{Output: out, Thin: true, LinkBase: "https://h/files//"}
-	o.Target = target
-	if _, err := Pull(t.Context(), "1", o); err != nil {
+	if _, err := fresh(within(target)).Pull(t.Context(), "h.io/m:1", o); err != nil {
 		t.Fatal(err)
 	}
 	src, err := carton.Open(out)
@@ -292,14 +287,13 @@ func TestThinNeedsPlacesThatLinksCanName(t *testing.T) {
 func TestSymlinksAndPlacesSurvive(t *testing.T) {
 	target := inMemory()
 	src := cartontest.New(map[string][]byte{"model/blobs/x": []byte("x")}, map[string]string{"model/l": "blobs/x"})
-	pushTo(t, target, "1", src)
+	pushTo(t, target, "h.io/m:1", src)
 	dir := filepath.Join(t.TempDir(), "m")
 	o := PullOptions{Unpack: dir}
-	o.Target = target
-	if _, err := Pull(t.Context(), "1", o); err != nil {
+	if _, err := fresh(within(target)).Pull(t.Context(), "h.io/m:1", o); err != nil {
 		t.Fatal(err)
 	}
-	back, err := OpenSource(t.Context(), dir, Options{})
+	back, err := fresh().Open(t.Context(), dir, OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

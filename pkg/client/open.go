@@ -19,34 +19,33 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/location"
 )
 
-// OpenSource opens the carton that ref names, wherever it is, as
-// [location.Parse] reads it; "latest" is the tag of an artifact that is given
-// none, or else an image layout's only manifest. Members that a thin carton lacks are read from where its LINKS says. An
-// artifact comes back as a [*convert.Source], which knows its descriptor.
+// OpenOptions say what is accepted as a carton.
+type OpenOptions struct {
+	// Plain opens a model artifact that holds no carton as what it is: a
+	// [*convert.Source] that is Plain, which has no carton.toml and no model hash.
+	Plain bool
+	// Wrap makes a carton of such a model; nil refuses it unless it may be Plain.
+	Wrap *convert.Wrap
+	// ModelHash refuses every other model, in lower-case hex.
+	ModelHash string
+
+	preferred *site // where linked content is looked for first, nil for nowhere
+}
+
+// Open opens the carton that ref names, wherever it is, as [location.Parse] reads
+// it; "latest" is the tag of an artifact that is given none, or else an image
+// layout's only manifest. Members that a thin carton lacks are read from where its
+// LINKS says. An artifact comes back as a [*convert.Source], which knows its
+// descriptor.
 //
 // The source gives up what it is doing when it is closed, and one from a URL also
 // when ctx ends; else ctx is for opening.
-func OpenSource(ctx context.Context, ref string, opts Options) (carton.Source, error) {
+func (c *Client) Open(ctx context.Context, ref string, opts OpenOptions) (carton.Source, error) {
 	loc, err := location.Parse(ref)
 	if err != nil {
 		return nil, err
 	}
-	o, err := newClient(opts).open(ctx, loc, openOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return o.Source, nil
-}
-
-// OpenModel is OpenSource, and opens a model artifact that holds no carton as
-// what it is: a [*convert.Source] that is Plain, which has no carton.toml and no
-// model hash.
-func OpenModel(ctx context.Context, ref string, opts Options) (carton.Source, error) {
-	loc, err := location.Parse(ref)
-	if err != nil {
-		return nil, err
-	}
-	o, err := newClient(opts).open(ctx, loc, openOptions{plain: true})
+	o, err := c.call().open(ctx, loc, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -55,32 +54,27 @@ func OpenModel(ctx context.Context, ref string, opts Options) (carton.Source, er
 
 // Resolve returns the descriptor that a reference to an artifact stands for, of
 // whatever kind it is.
-func Resolve(ctx context.Context, ref string, opts Options) (ocispec.Descriptor, error) {
+func (c *Client) Resolve(ctx context.Context, ref string) (ocispec.Descriptor, error) {
 	loc, err := location.Parse(ref)
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
-	_, _, desc, err := newClient(opts).resolve(ctx, loc)
+	_, _, desc, err := c.ask(ctx, loc, func(s *site, reference string) (ocispec.Descriptor, error) {
+		return s.store.Resolve(ctx, reference)
+	})
 	return desc, err
 }
 
-// resolve opens an artifact's place, and asks it what the location stands for.
-// It returns the location with the tag that was taken.
-func (c *client) resolve(ctx context.Context, loc location.Location) (*site, location.Location, ocispec.Descriptor, error) {
-	return c.ask(ctx, loc, func(s *site, reference string) (ocispec.Descriptor, error) {
-		return s.store.Resolve(ctx, reference)
-	})
-}
-
-// ask is resolve with a question of the caller's.
-func (c *client) ask(
+// ask opens an artifact's place, and asks it what the location stands for. It
+// returns the location with the tag that was taken.
+func (c *Client) ask(
 	ctx context.Context, loc location.Location, question func(s *site, reference string) (ocispec.Descriptor, error),
 ) (*site, location.Location, ocispec.Descriptor, error) {
 	written, unsaid := loc.String(), loc.Reference() == ""
 	if unsaid {
 		loc.Tag = defaultTag
 	}
-	s, err := c.site(loc, false)
+	s, err := c.site(ctx, loc, false)
 	if err != nil {
 		return nil, loc, ocispec.Descriptor{}, err
 	}
@@ -104,15 +98,6 @@ func (c *client) ask(
 	return s, loc, desc, err
 }
 
-// openOptions say what is accepted as a carton.
-type openOptions struct {
-	wrap      *convert.Wrap
-	plain     bool   // a model that is no carton is opened as it is
-	modelHash string // "" is any
-	// hand is a place where linked content is looked for first, nil for none.
-	hand *site
-}
-
 // opened is a carton and where it came from.
 type opened struct {
 	carton.Source
@@ -122,7 +107,7 @@ type opened struct {
 }
 
 // open opens what loc names.
-func (c *client) open(ctx context.Context, loc location.Location, opts openOptions) (*opened, error) {
+func (c *call) open(ctx context.Context, loc location.Location, opts OpenOptions) (*opened, error) {
 	var o *opened
 	var err error
 	switch loc.Kind {
@@ -138,14 +123,14 @@ func (c *client) open(ctx context.Context, loc location.Location, opts openOptio
 	if err != nil {
 		return nil, err
 	}
-	if err := wantModel(o.Manifest().ModelHash(), opts.modelHash); err != nil {
+	if err := wantModel(o.Manifest().ModelHash(), opts.ModelHash); err != nil {
 		o.Close()
 		return nil, err
 	}
 	if o.Links() == nil {
 		return o, nil
 	}
-	follow, err := c.links(opts.hand)
+	follow, err := c.links(ctx, opts.preferred)
 	if err != nil {
 		o.Close()
 		return nil, err
@@ -164,25 +149,26 @@ func openPath(name string) (carton.Source, error) {
 	return src, err
 }
 
-func (c *client) openArtifact(ctx context.Context, loc location.Location, opts openOptions) (*opened, error) {
+func (c *call) openArtifact(ctx context.Context, loc location.Location, opts OpenOptions) (*opened, error) {
 	// A registry gives the image manifest with its digest, in one answer.
 	var raw []byte
 	s, loc, desc, err := c.ask(ctx, loc, func(s *site, reference string) (desc ocispec.Descriptor, err error) {
-		if s.repo == nil {
+		repo := s.repo()
+		if repo == nil {
 			return s.store.Resolve(ctx, reference)
 		}
-		desc, raw, err = s.repo.ResolveManifest(ctx, reference)
+		desc, raw, err = repo.ResolveManifest(ctx, reference)
 		return desc, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	f := &reader{Fetcher: s.store, received: &c.received, modelHash: opts.modelHash, raw: raw, digest: desc.Digest}
-	src, err := convert.Open(ctx, f, desc, convert.OpenOptions{Wrap: opts.wrap, Plain: opts.plain, Origin: s.origin()})
+	f := &reader{Fetcher: s.store, received: &c.received, modelHash: opts.ModelHash, raw: raw, digest: desc.Digest}
+	src, err := convert.Open(ctx, f, desc, convert.OpenOptions{Wrap: opts.Wrap, Plain: opts.Plain, Origin: s.origin()})
 	if err != nil {
 		return nil, err
 	}
-	if err := wantModel(src.Manifest().ModelHash(), opts.modelHash); err != nil {
+	if err := wantModel(src.Manifest().ModelHash(), opts.ModelHash); err != nil {
 		src.Close()
 		return nil, err
 	}

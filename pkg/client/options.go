@@ -1,24 +1,26 @@
 package client
 
 import (
+	"context"
+	"errors"
+
 	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/carton-oci/carton-oci/pkg/registry"
-	"oras.land/oras-go/v2"
 )
 
-// Options say how places are reached. The zero value reaches registries over
+// Options say how a [Client] reaches places. The zero value reaches registries over
 // TLS with the credentials that Docker keeps, and links of public hosts.
 type Options struct {
-	// Registry says how registries are reached: the HTTP client, TLS, retries.
-	// Where its Credential is nil, credentials come from RegistryConfig.
+	// Registry says how registries are reached: the HTTP client, TLS, retries, where
+	// uploads under way are remembered. Where its Credential is nil, credentials are
+	// those that Docker, or else Podman, keeps.
 	Registry registry.Options
-	// RegistryConfig is a Docker config.json with credentials; "" looks where
-	// Docker, and then Podman, keep theirs.
-	RegistryConfig string
-	// Target takes the place of a registry: an oras.Target, in memory or wherever.
-	// The reference of [Push] and [Pull] is then a tag or digest in it.
-	Target oras.Target
+	// Repository, where it is set, takes the place of registries: it returns what
+	// keeps a repository's content, and may be called any number of times for one.
+	// Locations are as ever, "host/repository:tag"; thin cartons need a LinkBase.
+	Repository func(ctx context.Context, registry, repository string) (layout.Store, error)
 	// AllowLinkHosts are hosts, as HOST or HOST:PORT, that LINKS may name although
 	// they are not public or speak no TLS.
 	AllowLinkHosts []string
@@ -27,43 +29,51 @@ type Options struct {
 	// those are that the caller names; a link to any other is followed as any loader
 	// would, without credentials.
 	AllowLinkRepos []string
-	// Concurrency is how many blobs or members travel at once; 0 is 8.
-	Concurrency int
-	// CacheDir is a folder that remembers uploads under way, so that a push goes on
-	// where another was ended; "" remembers none. Nothing that is published is taken
-	// from it.
-	CacheDir string
-	// Progress, which may be nil, is told what happens to each transfer.
-	Progress progress.Func
 }
 
 // PushOptions say how a carton is pushed. The zero value is the default mapping.
 type PushOptions struct {
-	Options
-	// Mapping says how the carton becomes an artifact. Its AllowInvalidInfo
-	// and Image are set from AllowInvalid and Image.
+	// Mapping says how the carton becomes an artifact, and with its Image that the
+	// image form is pushed too. A carton whose carton.toml, or what it refers to,
+	// breaks the rules is pushed where its AllowInvalid is set; structure, names and
+	// hashes are never forgiven. Its LinkOrigins are besides Options.AllowLinkRepos.
 	Mapping convert.Options
-	// Image says whether the image form is pushed too. It sets Mapping's.
-	Image ImageMode
 	// ImageTag is the image form's tag; "" is each tag of the artifact, followed by
 	// "-image".
 	ImageTag string
+	// LeaveImage leaves an image form of another model as it is. Without it, a push of
+	// the artifact alone is refused where its tag would move away from such a one:
+	// tags that belong together don't drift apart by accident.
+	LeaveImage bool
 	// NoClobber refuses to move a tag that points to something else.
 	NoClobber bool
 	// DryRun asks the place what it has, and sends nothing.
 	DryRun bool
-	// AllowInvalid pushes a carton whose carton.toml, or what it refers to, breaks the
-	// rules. Structure, names and hashes are never forgiven.
-	AllowInvalid bool
 	// Planned, which may be nil, is called once when it is known what the artifact
 	// is, before anything is sent. The result's layers have no Status yet.
 	Planned func(*PushResult)
+	// Concurrency is how many blobs travel at once; 0 is 8.
+	Concurrency int
+	// Progress, which may be nil, is told what happens to each transfer.
+	Progress progress.Func
+}
+
+// check refuses options that contradict each other.
+func (o PushOptions) check() error {
+	switch m := o.Mapping; {
+	case m.Image && o.LeaveImage:
+		return errors.New("got an image form to push, and one to leave as it is")
+	case !m.Image && o.ImageTag != "":
+		return errors.New("got a tag for the image form, and no image form to push")
+	case !m.Image && m.ImageSubject && m.Compat != convert.CompatImage: // convert refuses that
+		return errors.New("got a subject for the image form, and no image form to push")
+	}
+	return nil
 }
 
 // PullOptions say what a pull makes. The zero value writes a carton, named
 // after the reference, into the working folder.
 type PullOptions struct {
-	Options
 	// Output is the file to write; "" is the last part of the repository's name, a
 	// hyphen, the tag or the first 12 digits of the digest, and ".carton".
 	Output string
@@ -91,6 +101,10 @@ type PullOptions struct {
 	From []string
 	// Wrap makes a carton of a model artifact that holds none; nil refuses it.
 	Wrap *convert.Wrap
+	// Concurrency is how many blobs travel at once; 0 is 8.
+	Concurrency int
+	// Progress, which may be nil, is told what happens to each transfer.
+	Progress progress.Func
 }
 
 // defaultTag is what a pull takes where the reference names neither a tag nor a

@@ -41,8 +41,6 @@ func defaultName(loc location.Location, d digest.Digest) (string, error) {
 			return "", hint.With(fmt.Errorf("the URL gives no file name"), "name the file: -o FILE%s", location.Ext)
 		}
 		return name, nil
-	case location.KindTarget:
-		base = "model"
 	default:
 		return "", hint.With(errors.New("got a carton, and no file or folder to write"), "name one: -o FILE%s, --unpack DIR", location.Ext)
 	}

@@ -54,28 +54,28 @@ func TestNothingIsWrittenIntoItsSource(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Push(t.Context(), "./c", "oci:lay:1", PushOptions{}); err != nil {
+	if _, err := fresh().Push(t.Context(), "./c", "oci:lay:1", PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	before := testTree(t, dir)
 	for _, out := range []string{
 		"c", "c/x", "c/model/x", "link/x", "deep/x", "there/../c/x", "there/back/x", "./c/new/er", filepath.Join(dir, "c", "x"),
 	} {
-		_, err := Push(t.Context(), "./c", "oci:"+out+":1", PushOptions{})
+		_, err := fresh().Push(t.Context(), "./c", "oci:"+out+":1", PushOptions{})
 		wantInto(t, "push ./c oci:"+out, err)
-		_, err = Pull(t.Context(), "./c", PullOptions{Output: out, Force: true})
+		_, err = fresh().Pull(t.Context(), "./c", PullOptions{Output: out, Force: true})
 		wantInto(t, "pull ./c -o "+out, err)
 		if out != "c" {
-			_, err = Pull(t.Context(), "./c", PullOptions{Unpack: out, Force: true})
+			_, err = fresh().Pull(t.Context(), "./c", PullOptions{Unpack: out, Force: true})
 			wantInto(t, "pull ./c --unpack "+out, err)
 		}
 	}
 	for _, out := range []string{"lay/x", "lay/blobs/x", "lay/blobs/sha256/x"} {
-		_, err := Push(t.Context(), "oci:lay:1", "oci:"+out+":1", PushOptions{})
+		_, err := fresh().Push(t.Context(), "oci:lay:1", "oci:"+out+":1", PushOptions{})
 		wantInto(t, "push oci:lay oci:"+out, err)
-		_, err = Pull(t.Context(), "oci:lay:1", PullOptions{Output: out})
+		_, err = fresh().Pull(t.Context(), "oci:lay:1", PullOptions{Output: out})
 		wantInto(t, "pull oci:lay -o "+out, err)
-		_, err = Pull(t.Context(), "oci:lay:1", PullOptions{Unpack: out})
+		_, err = fresh().Pull(t.Context(), "oci:lay:1", PullOptions{Unpack: out})
 		wantInto(t, "pull oci:lay --unpack "+out, err)
 	}
 	if after := testTree(t, dir); !slices.Equal(before, after) {
@@ -83,13 +83,13 @@ func TestNothingIsWrittenIntoItsSource(t *testing.T) {
 	}
 
 	// Another tag of the same layout, and a folder in its own place, are no trouble.
-	if _, err := Push(t.Context(), "oci:lay:1", "oci:there/../lay:2", PushOptions{}); err != nil {
+	if _, err := fresh().Push(t.Context(), "oci:lay:1", "oci:there/../lay:2", PushOptions{}); err != nil {
 		t.Error(err)
 	}
-	if _, err := Pull(t.Context(), "./c", PullOptions{Unpack: "c", Force: true}); err != nil {
+	if _, err := fresh().Pull(t.Context(), "./c", PullOptions{Unpack: "c", Force: true}); err != nil {
 		t.Error(err)
 	}
-	if _, err := Pull(t.Context(), "./c", PullOptions{Unpack: "c"}); err != nil {
+	if _, err := fresh().Pull(t.Context(), "./c", PullOptions{Unpack: "c"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -104,12 +104,10 @@ func wantInto(t *testing.T, what string, err error) {
 // A thin carton of other links is another file.
 func TestLinksAreComparedWithWhatIsWanted(t *testing.T) {
 	target := inMemory()
-	pushTo(t, target, "1", sample())
+	pushTo(t, target, "h.io/m:1", sample())
 	name := filepath.Join(t.TempDir(), "thin.carton")
 	pull := func(base string, force bool) (*PullResult, error) {
-		return Pull(t.Context(), "1", PullOptions{
-			Options: Options{Target: target}, Output: name, Thin: true, LinkBase: base, Force: force,
-		})
+		return fresh(within(target)).Pull(t.Context(), "h.io/m:1", PullOptions{Output: name, Thin: true, LinkBase: base, Force: force})
 	}
 	if _, err := pull("https://old.example/", false); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 // they were verified.
 func TestWhatOthersCanChangeIsNotAlreadyHere(t *testing.T) {
 	target := inMemory()
-	pushTo(t, target, "1", sample())
+	pushTo(t, target, "h.io/m:1", sample())
 	for name, test := range map[string]struct {
 		spoil func(file, folder string) error
 		root  bool // whether only root can do this
@@ -47,10 +47,10 @@ func TestWhatOthersCanChangeIsNotAlreadyHere(t *testing.T) {
 				testenv.NotChecked(t, "giving a file to another user needs root")
 			}
 			dir := t.TempDir()
-			file := PullOptions{Options: Options{Target: target}, Output: filepath.Join(dir, "m.carton")}
-			folder := PullOptions{Options: Options{Target: target}, Unpack: filepath.Join(dir, "m")}
+			file := PullOptions{Output: filepath.Join(dir, "m.carton")}
+			folder := PullOptions{Unpack: filepath.Join(dir, "m")}
 			for _, o := range []PullOptions{file, folder, file, folder} {
-				if _, err := Pull(t.Context(), "1", o); err != nil {
+				if _, err := fresh(within(target)).Pull(t.Context(), "h.io/m:1", o); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -58,18 +58,18 @@ func TestWhatOthersCanChangeIsNotAlreadyHere(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, o := range []PullOptions{file, folder} {
-				if _, err := Pull(t.Context(), "1", o); !errors.Is(err, carton.ErrExist) || !strings.Contains(err.Error(), test.want) {
+				if _, err := fresh(within(target)).Pull(t.Context(), "h.io/m:1", o); !errors.Is(err, carton.ErrExist) || !strings.Contains(err.Error(), test.want) {
 					t.Errorf("%+v: got %v, want ErrExist that says: %s", o, err, test.want)
 				}
 				if name == "a symlink" {
 					continue
 				}
 				o.Force = true
-				if _, err := Pull(t.Context(), "1", o); err != nil {
+				if _, err := fresh(within(target)).Pull(t.Context(), "h.io/m:1", o); err != nil {
 					t.Errorf("by force: %v", err)
 				}
 				o.Force = false
-				if r, err := Pull(t.Context(), "1", o); err != nil || !r.AlreadyHere {
+				if r, err := fresh(within(target)).Pull(t.Context(), "h.io/m:1", o); err != nil || !r.AlreadyHere {
 					t.Errorf("and then: got %+v, %v, want that it is here already", r, err)
 				}
 			}

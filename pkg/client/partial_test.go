@@ -32,7 +32,7 @@ func TestAProxysAnswerLeavesThePartial(t *testing.T) {
 				r := registrytest.New(t, registrytest.Config{})
 				ref, _ := pushLarge(t, r, convert.Options{Layers: form})
 				dir := t.TempDir()
-				opts := PullOptions{Options: impatient(), Output: filepath.Join(dir, "m")}
+				opts := PullOptions{Output: filepath.Join(dir, "m")}
 				opts.Concurrency = 2
 				if unpack {
 					opts.Output, opts.Unpack = "", opts.Output
@@ -40,13 +40,13 @@ func TestAProxysAnswerLeavesThePartial(t *testing.T) {
 				// Once in the middle, once from the beginning.
 				for _, after := range []int{9, 3} {
 					r.Break(registrytest.Fault{Methods: "GET", Path: "/blobs/sha256:", After: after, Times: -1, Effect: answer})
-					_, err := Pull(t.Context(), ref, opts)
+					_, err := fresh(impatient()).Pull(t.Context(), ref, opts)
 					r.Mend()
 					if _, gone := os.Stat(filepath.Join(dir, "m.partial")); err == nil || gone != nil {
 						t.Errorf("%s, after %d requests: the partial is gone: %v; got %v", what, after, gone, err)
 					}
 				}
-				result, err := Pull(t.Context(), ref, opts)
+				result, err := fresh(impatient()).Pull(t.Context(), ref, opts)
 				if err != nil || result.BytesResumed < mib {
 					t.Errorf("%s: got %+v, %v", what, result, err)
 				}

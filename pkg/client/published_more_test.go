@@ -119,10 +119,10 @@ func TestAnExtraOfSomebodyElse(t *testing.T) {
 	s.replace(&s.manifest.Layers[len(s.manifest.Layers)-1], []byte("# Not what the carton says\n"))
 	s.put()
 	ref := s.Host + "/" + sourceRepo + ":1"
-	if _, err := Push(t.Context(), ref, s.Host+"/other:1", PushOptions{}); !errors.Is(err, layout.ErrFormat) {
+	if _, err := fresh().Push(t.Context(), ref, s.Host+"/other:1", PushOptions{}); !errors.Is(err, layout.ErrFormat) {
 		t.Errorf("got %v, want %v", err, layout.ErrFormat)
 	}
-	image, err := Image(t.Context(), ref, ImageOptions{})
+	image, err := fresh().Image(t.Context(), ref, ImageOptions{})
 	if err != nil || image.Layers != len(s.manifest.Layers)-2 { // MANIFEST and carton.toml are one
 		t.Errorf("got %+v, %v", image, err)
 	}
@@ -135,7 +135,7 @@ func TestAnImageHasNoExtras(t *testing.T) {
 	src := cartontest.New(map[string][]byte{"model/a.bin": evil}, nil)
 	s := &stored{Registry: registrytest.New(t, registrytest.Config{}), t: t}
 	ref := s.Host + "/" + sourceRepo + ":1"
-	if _, err := PushSource(t.Context(), src, "m", ref, PushOptions{Mapping: convert.Options{Compat: convert.CompatImage}}); err != nil {
+	if _, err := fresh().PushSource(t.Context(), src, "m", ref, PushOptions{Mapping: convert.Options{Compat: convert.CompatImage}}); err != nil {
 		t.Fatal(err)
 	}
 	_, raw, _ := s.Manifest(sourceRepo, "1")
@@ -148,10 +148,10 @@ func TestAnImageHasNoExtras(t *testing.T) {
 	s.manifest.Layers = append(s.manifest.Layers, layer)
 	s.replace(&s.manifest.Config, bytes.Replace(config, []byte(`"]`), []byte(`","`+layer.Digest.String()+`"]`), 1))
 	s.put()
-	if _, err := Push(t.Context(), ref, s.Host+"/other:1", PushOptions{}); !errors.Is(err, layout.ErrFormat) {
+	if _, err := fresh().Push(t.Context(), ref, s.Host+"/other:1", PushOptions{}); !errors.Is(err, layout.ErrFormat) {
 		t.Errorf("push: got %v, want %v", err, layout.ErrFormat)
 	}
-	if _, err := OpenSource(t.Context(), ref, Options{}); !errors.Is(err, layout.ErrFormat) {
+	if _, err := fresh().Open(t.Context(), ref, OpenOptions{}); !errors.Is(err, layout.ErrFormat) {
 		t.Errorf("open: got %v, want %v", err, layout.ErrFormat)
 	}
 }
@@ -162,7 +162,7 @@ func TestATarThatIsAMemberToo(t *testing.T) {
 	evil := tarOf(t, file("model/evil.py", "evil"))
 	src := cartontest.New(map[string][]byte{"model/a.bin": evil, "model/evil.py": []byte("good")}, nil)
 	s := &stored{Registry: registrytest.New(t, registrytest.Config{}), t: t}
-	if _, err := PushSource(t.Context(), src, "m", s.Host+"/"+sourceRepo+":1", PushOptions{}); err != nil {
+	if _, err := fresh().PushSource(t.Context(), src, "m", s.Host+"/"+sourceRepo+":1", PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	_, raw, _ := s.Manifest(sourceRepo, "1")
@@ -186,11 +186,11 @@ func TestATarThatIsAMemberToo(t *testing.T) {
 // What a tag stands for is asked once: one that moves in between changes nothing.
 func TestATagThatMovesUnderACopy(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{})
-	first, err := PushSource(t.Context(), documented(), "m", r.Host+"/m:1", PushOptions{Mapping: convert.Options{Layers: convert.FormTar}})
+	first, err := fresh().PushSource(t.Context(), documented(), "m", r.Host+"/m:1", PushOptions{Mapping: convert.Options{Layers: convert.FormTar}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := PushSource(t.Context(), other(), "n", r.Host+"/m:2", PushOptions{})
+	second, err := fresh().PushSource(t.Context(), other(), "n", r.Host+"/m:2", PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestATagThatMovesUnderACopy(t *testing.T) {
 			r.AddManifest("m", ocispec.MediaTypeImageManifest, moved, "1")
 		}
 	}})
-	result, err := Push(t.Context(), r.Host+"/m:1", r.Host+"/n:1", PushOptions{})
+	result, err := fresh().Push(t.Context(), r.Host+"/m:1", r.Host+"/n:1", PushOptions{})
 	if err != nil || result.Digest != first.Digest || result.Digest == second.Digest {
 		t.Errorf("got %+v, %v, want %s", result, err, first.Digest)
 	}
@@ -228,7 +228,7 @@ func TestABlobThatChangesBetweenReads(t *testing.T) {
 				next.ServeHTTP(w, req)
 			}})
 			there := registrytest.New(t, registrytest.Config{})
-			_, err := Push(t.Context(), s.Host+"/"+sourceRepo+":1", there.Host+"/m:1", PushOptions{})
+			_, err := fresh().Push(t.Context(), s.Host+"/"+sourceRepo+":1", there.Host+"/m:1", PushOptions{})
 			if published, _, ok := there.Manifest("m", "1"); ok != (err == nil) {
 				t.Errorf("%s, bad at %d: got %v and %s", compress, bad, err, published)
 			} else if err == nil {
@@ -243,17 +243,17 @@ func TestABlobThatChangesBetweenReads(t *testing.T) {
 // An image that refers to its artifact keeps that, in a copy.
 func TestACopyKeepsItsSubject(t *testing.T) {
 	here, there := registrytest.New(t, registrytest.Config{}), registrytest.New(t, registrytest.Config{})
-	if _, err := PushSource(t.Context(), documented(), "m", here.Host+"/m:1", PushOptions{Mapping: convert.Options{ImageSubject: true}, Image: ImagePush}); err != nil {
+	if _, err := fresh().PushSource(t.Context(), documented(), "m", here.Host+"/m:1", PushOptions{Mapping: convert.Options{ImageSubject: true, Image: true}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tag := range []string{":1", ":1-image"} {
-		if _, err := Push(t.Context(), here.Host+"/m"+tag, there.Host+"/m"+tag, PushOptions{Image: ImageLeave}); err != nil {
+		if _, err := fresh().Push(t.Context(), here.Host+"/m"+tag, there.Host+"/m"+tag, PushOptions{LeaveImage: true}); err != nil {
 			t.Fatal(err)
 		}
 		sameManifest(t, here.Host+"/m"+tag, there.Host+"/m"+tag)
 	}
 	lay := "oci:" + filepath.Join(t.TempDir(), "lay") + ":1"
-	if _, err := Push(t.Context(), there.Host+"/m:1-image", lay, PushOptions{}); err != nil {
+	if _, err := fresh().Push(t.Context(), there.Host+"/m:1-image", lay, PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	sameManifest(t, here.Host+"/m:1-image", lay)
@@ -264,7 +264,7 @@ func TestAnImageNamesItsModel(t *testing.T) {
 	s := storeTars(t, convert.Options{})
 	delete(s.manifest.Annotations, convert.AnnotationModelHash)
 	s.put()
-	image, err := Image(t.Context(), s.Host+"/"+sourceRepo+":1", ImageOptions{})
+	image, err := fresh().Image(t.Context(), s.Host+"/"+sourceRepo+":1", ImageOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

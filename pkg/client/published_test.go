@@ -40,7 +40,7 @@ func storeTars(t *testing.T, mapping convert.Options) *stored {
 	t.Helper()
 	s := &stored{Registry: registrytest.New(t, registrytest.Config{}), t: t}
 	mapping.Layers = convert.FormTar
-	if _, err := PushSource(t.Context(), iris(), "iris", s.Host+"/"+sourceRepo+":1", PushOptions{Mapping: mapping}); err != nil {
+	if _, err := fresh().PushSource(t.Context(), iris(), "iris", s.Host+"/"+sourceRepo+":1", PushOptions{Mapping: mapping}); err != nil {
 		t.Fatal(err)
 	}
 	_, raw, _ := s.Manifest(sourceRepo, "1")
@@ -260,20 +260,19 @@ func (s *stored) publishesNothing() {
 			s.t.Errorf("%s: got %v, want broken content", what, err)
 		}
 	}
-	_, err := Image(s.t.Context(), ref, ImageOptions{})
+	_, err := fresh().Image(s.t.Context(), ref, ImageOptions{})
 	check("image", err)
 	for _, to := range []string{s.Host + "/" + sourceRepo + ":2", s.Host + "/other/repo:2", other.Host + "/other/repo:2", lay + ":2"} {
-		for _, image := range []ImageMode{ImageUnsaid, ImagePush} {
-			_, err := Push(s.t.Context(), ref, to, PushOptions{Image: image})
+		for _, image := range []bool{false, true} {
+			_, err := fresh().Push(s.t.Context(), ref, to, PushOptions{Mapping: convert.Options{Image: image}})
 			check("push to "+to, err)
 			// Another form is made of verified members, or not at all.
-			again := PushOptions{Image: image, Mapping: convert.Options{MediaTypes: convert.FamilyCNCF, Layers: convert.FormTar}}
-			clean := PushOptions{Options: Options{Target: inMemory()}, Image: image, Mapping: again.Mapping}
-			good, err := PushSource(s.t.Context(), iris(), "iris", "1", clean)
+			again := PushOptions{Mapping: convert.Options{MediaTypes: convert.FamilyCNCF, Layers: convert.FormTar, Image: image}}
+			good, err := fresh(within(inMemory())).PushSource(s.t.Context(), iris(), "iris", "h.io/m:1", again)
 			if err != nil {
 				s.t.Fatal(err)
 			}
-			made, err := Push(s.t.Context(), ref, strings.TrimSuffix(to, "2")+"made", again)
+			made, err := fresh().Push(s.t.Context(), ref, strings.TrimSuffix(to, "2")+"made", again)
 			if err == nil && (made.Digest != good.Digest || made.Image != nil && made.Image.Digest != good.Image.Digest) {
 				s.t.Errorf("push of another form to %s: got %s, want %s", to, made.Digest, good.Digest)
 			} else if err != nil {
@@ -292,7 +291,7 @@ func (s *stored) publishesNothing() {
 		}
 	}
 	for _, tag := range []string{":2", ":2-image"} {
-		if _, err := Resolve(s.t.Context(), lay+tag, Options{}); err == nil {
+		if _, err := fresh().Resolve(s.t.Context(), lay+tag); err == nil {
 			s.t.Errorf("%s was published", tag)
 		}
 	}
@@ -308,13 +307,13 @@ func TestARegistryThatHoldsOtherBytes(t *testing.T) {
 			b = slices.Clone(b)
 			b[len(b)/2] ^= 0xff
 			s.Corrupt(sourceRepo, d.Digest, b)
-			_, err := Image(t.Context(), s.Host+"/"+sourceRepo+":1", ImageOptions{})
+			_, err := fresh().Image(t.Context(), s.Host+"/"+sourceRepo+":1", ImageOptions{})
 			if !isContent(err) {
 				t.Errorf("image: got %v", err)
 			}
 			from, lay := s.Host+"/"+sourceRepo+":1", "oci:"+filepath.Join(t.TempDir(), "lay")
 			for _, to := range []string{s.Host + "/" + sourceRepo + ":2", s.Host + "/other/repo:2", lay + ":2"} {
-				_, err := Push(t.Context(), from, to, PushOptions{})
+				_, err := fresh().Push(t.Context(), from, to, PushOptions{})
 				if !isContent(err) || !strings.HasPrefix(err.Error(), "push "+from+": ") {
 					t.Errorf("push to %s: got %v, want the blame on %s", to, err, from)
 				}
@@ -336,7 +335,7 @@ func TestAConfigThatLiesAboutLayers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := storeTars(t, mapping)
 			ref := s.Host + "/" + sourceRepo + ":1"
-			honest, err := Image(t.Context(), ref, ImageOptions{Tag: "honest"})
+			honest, err := fresh().Image(t.Context(), ref, ImageOptions{Tag: "honest"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -356,10 +355,10 @@ func TestAConfigThatLiesAboutLayers(t *testing.T) {
 			id := append(ids.ModelFS.DiffIDs, ids.RootFS.DiffIDs...)[gz]
 			s.replace(&s.manifest.Config, bytes.Replace(config, []byte(id), []byte(digest.FromString("other")), 1))
 			s.put()
-			if got, err := Image(t.Context(), ref, ImageOptions{}); err != nil || got.Digest != honest.Digest {
+			if got, err := fresh().Image(t.Context(), ref, ImageOptions{}); err != nil || got.Digest != honest.Digest {
 				t.Errorf("image: got %+v, %v, want %s", got, err, honest.Digest)
 			}
-			if _, err := Push(t.Context(), ref, s.Host+"/other/repo:1", PushOptions{}); !errors.Is(err, layout.ErrDigest) {
+			if _, err := fresh().Push(t.Context(), ref, s.Host+"/other/repo:1", PushOptions{}); !errors.Is(err, layout.ErrDigest) {
 				t.Errorf("push: got %v, want %v", err, layout.ErrDigest)
 			}
 		})

@@ -13,7 +13,6 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/hint"
-	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/opencontainers/go-digest"
 )
@@ -67,13 +66,13 @@ type PullResult struct {
 // AlreadyHere, else the error wraps carton.ErrExist. With Force a folder
 // is replaced as [carton.ExtractOptions] says. An output inside of what is pulled
 // is refused.
-func Pull(ctx context.Context, ref string, opts PullOptions) (*PullResult, error) {
+func (c *Client) Pull(ctx context.Context, ref string, opts PullOptions) (*PullResult, error) {
 	start := time.Now()
 	loc, err := opts.source(ref)
 	if err != nil {
 		return nil, fmt.Errorf("pull: %w", err)
 	}
-	result, err := pull(ctx, loc, opts)
+	result, err := c.call().pull(ctx, loc, opts)
 	if err != nil {
 		return nil, fmt.Errorf("pull %s: %w", loc.Redacted(), err)
 	}
@@ -94,19 +93,11 @@ func (o PullOptions) source(ref string) (location.Location, error) {
 	if err := checkLinkBase(o.LinkBase); err != nil {
 		return location.Location{}, err
 	}
-	if o.Target == nil {
-		return location.Parse(ref)
-	}
-	loc := location.Location{Kind: location.KindTarget, Tag: ref}
-	if layout.CheckDigest(digest.Digest(ref)) == nil {
-		loc.Tag, loc.Digest = "", digest.Digest(ref)
-	}
-	return loc, nil
+	return location.Parse(ref)
 }
 
-func pull(ctx context.Context, loc location.Location, opts PullOptions) (*PullResult, error) {
-	c := newClient(opts.Options)
-	src, err := c.open(ctx, loc, openOptions{wrap: opts.Wrap, modelHash: opts.ModelHash})
+func (c *call) pull(ctx context.Context, loc location.Location, opts PullOptions) (*PullResult, error) {
+	src, err := c.open(ctx, loc, OpenOptions{Wrap: opts.Wrap, ModelHash: opts.ModelHash})
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +132,7 @@ func pull(ctx context.Context, loc location.Location, opts PullOptions) (*PullRe
 			return result, err
 		}
 	}
-	copies, err := opts.copies(ctx, result.Path)
+	copies, err := c.copies(ctx, opts, result.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -236,23 +227,24 @@ func thinLinks(ctx context.Context, src *opened, base string) (*carton.Links, er
 		err := fmt.Errorf("thin: %s is no artifact, want one whose layers can be linked", src.loc.Redacted())
 		return nil, hint.With(err, "push it, and pull --thin what was pushed")
 	}
+	repo := src.site.repo()
 	switch {
 	case base != "":
 		return convert.ThinLinks(ctx, src.artifact, func(d digest.Digest) string {
 			return trimSlash(base) + "/" + d.Encoded()
 		})
-	case src.site.repo == nil:
+	case repo == nil:
 		err := fmt.Errorf("thin: %s has no address that links could name", src.loc)
 		return nil, hint.With(err, "--link-base https://HOST/PATH names a server that has every file as PATH/HASH")
 	}
-	return convert.ThinLinks(ctx, src.artifact, src.site.repo.BlobURL)
+	return convert.ThinLinks(ctx, src.artifact, repo.BlobURL)
 }
 
 // anybodyCanRead asks for one of the links as a loader would: without
 // credentials.
 func anybodyCanRead(ctx context.Context, src *opened, links *carton.Links) bool {
 	for hash := range links.URLs {
-		ok, err := src.site.repo.PublicBlob(ctx, digest.NewDigestFromEncoded(digest.SHA256, hash))
+		ok, err := src.site.repo().PublicBlob(ctx, digest.NewDigestFromEncoded(digest.SHA256, hash))
 		return ok && err == nil
 	}
 	return true

@@ -26,8 +26,8 @@ const aDigest = "sha256:f1cae5143a92a44e3a7e1d9c32a0245065dfb6e0f1e91c18b5e44356
 
 func TestPullSaysWhatItDid(t *testing.T) {
 	target, src, out := inMemory(), sample(), filepath.Join(t.TempDir(), "m.carton")
-	pushed := pushTo(t, target, "1", src)
-	result, err := Pull(t.Context(), "1", PullOptions{Options: Options{Target: target}, Output: out})
+	pushed := pushTo(t, target, "h.io/m:1", src)
+	result, err := fresh(within(target)).Pull(t.Context(), "h.io/m:1", PullOptions{Output: out})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestPullSaysWhatItDid(t *testing.T) {
 		t.Errorf("got %d bytes downloaded, want %d", result.BytesDownloaded, want)
 	}
 	fetches := target.fetches.Load()
-	again, err := Pull(t.Context(), pushed.Digest.String(), PullOptions{Options: Options{Target: target}, Output: out})
+	again, err := fresh(within(target)).Pull(t.Context(), "h.io/m@"+pushed.Digest.String(), PullOptions{Output: out})
 	if err != nil || !again.AlreadyHere || again.Digest != pushed.Digest {
 		t.Errorf("again: got %+v, %v, want it to be here already", again, err)
 	}
@@ -55,22 +55,22 @@ func TestAnotherModelIsRefusedBeforeAnyBlob(t *testing.T) {
 		"raw layers": {}, "tar layers": {Layers: convert.FormTar}, "the draft's types": {MediaTypes: convert.FamilyDraft},
 	} {
 		target := inMemory()
-		opts := PushOptions{Options: Options{Target: target}, Mapping: mapping}
-		pushed, err := PushSource(t.Context(), sample(), "sample", "1", opts)
+		opts := PushOptions{Mapping: mapping}
+		pushed, err := fresh(within(target)).PushSource(t.Context(), sample(), "sample", "h.io/m:1", opts)
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := target.fetches.Load()
 		dir := t.TempDir()
-		pull := PullOptions{Options: Options{Target: target}, Output: filepath.Join(dir, "m.carton"), ModelHash: other}
-		if _, err := Pull(t.Context(), "1", pull); !errors.Is(err, carton.ErrChecksum) || !strings.Contains(err.Error(), "want "+other) {
+		pull := PullOptions{Output: filepath.Join(dir, "m.carton"), ModelHash: other}
+		if _, err := fresh(within(target)).Pull(t.Context(), "h.io/m:1", pull); !errors.Is(err, carton.ErrChecksum) || !strings.Contains(err.Error(), "want "+other) {
 			t.Errorf("%s: got %v, want ErrChecksum that names the wanted hash", name, err)
 		}
 		if n := target.fetches.Load() - before; n != 1 {
 			t.Errorf("%s: got %d fetches, want the image manifest's alone", name, n)
 		}
 		pull.ModelHash = pushed.ModelHash
-		if _, err := Pull(t.Context(), "1", pull); err != nil {
+		if _, err := fresh(within(target)).Pull(t.Context(), "h.io/m:1", pull); err != nil {
 			t.Errorf("%s: the right model: %v", name, err)
 		}
 	}
@@ -92,7 +92,7 @@ func TestAnAnnotationIsNoProof(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repo, err := newClient(Options{}).site(location.Location{Kind: location.KindRegistry, Registry: r.Host, Repository: "m"}, true)
+	repo, err := fresh().site(t.Context(), location.Location{Kind: location.KindRegistry, Registry: r.Host, Repository: "m"}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestAnAnnotationIsNoProof(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "m.carton")
-	if _, err := Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: out, ModelHash: wanted}); !errors.Is(err, carton.ErrChecksum) {
+	if _, err := fresh().Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: out, ModelHash: wanted}); !errors.Is(err, carton.ErrChecksum) {
 		t.Errorf("got %v, want ErrChecksum", err)
 	}
 	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {
@@ -110,11 +110,7 @@ func TestAnAnnotationIsNoProof(t *testing.T) {
 
 func TestWhatIsThereIsComparedWithWhatIsWanted(t *testing.T) {
 	target := inMemory()
-	pushTo(t, target, "1", sample())
-	options := func(o PullOptions) PullOptions {
-		o.Target = target
-		return o
-	}
+	pushTo(t, target, "h.io/m:1", sample())
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	must := func(err error) {
@@ -158,7 +154,7 @@ func TestWhatIsThereIsComparedWithWhatIsWanted(t *testing.T) {
 		"a choice, notes there":  {PullOptions{Unpack: in("notes"), Folder: "model"}, "holds notes.txt, which is not of this choice", "move that away"},
 		"a whole one for a thin": {PullOptions{Output: in("same.carton"), Thin: true, LinkBase: "https://h"}, "is not thin", ""},
 	} {
-		result, err := Pull(t.Context(), "1", options(test.opts))
+		result, err := fresh(within(target)).Pull(t.Context(), "h.io/m:1", test.opts)
 		if test.want == "" {
 			if err != nil || !result.AlreadyHere {
 				t.Errorf("%s: got %+v, %v, want it to be here already", name, result, err)
@@ -176,7 +172,7 @@ func TestWhatIsThereIsComparedWithWhatIsWanted(t *testing.T) {
 		if want != "--force replaces it" {
 			before := testTree(t, dir)
 			test.opts.Force = true
-			if _, err := Pull(t.Context(), "1", options(test.opts)); err == nil || slices.Contains(hint.Of(err), "--force replaces it") {
+			if _, err := fresh(within(target)).Pull(t.Context(), "h.io/m:1", test.opts); err == nil || slices.Contains(hint.Of(err), "--force replaces it") {
 				t.Errorf("%s: with --force: got %v", name, err)
 			}
 			if after := testTree(t, dir); !slices.Equal(before, after) {
@@ -189,7 +185,7 @@ func TestWhatIsThereIsComparedWithWhatIsWanted(t *testing.T) {
 	for _, o := range []PullOptions{
 		{Unpack: in("empty")}, {Output: in("other.carton"), Force: true}, {Unpack: in("damaged"), Force: true}, {Output: in("text"), Force: true},
 	} {
-		if result, err := Pull(t.Context(), "1", options(o)); err != nil || result.AlreadyHere {
+		if result, err := fresh(within(target)).Pull(t.Context(), "h.io/m:1", o); err != nil || result.AlreadyHere {
 			t.Errorf("%+v: got %+v, %v", o, result, err)
 		}
 	}
@@ -241,8 +237,7 @@ func TestOptionsThatContradictEachOther(t *testing.T) {
 		{Exclude: []string{"*"}},
 		{LinkBase: "https://h"},
 	} {
-		o.Target = inMemory()
-		if _, err := Pull(t.Context(), "1", o); err == nil || errors.Is(err, layout.ErrNotFound) {
+		if _, err := fresh(within(inMemory())).Pull(t.Context(), "h.io/m:1", o); err == nil || errors.Is(err, layout.ErrNotFound) {
 			t.Errorf("%+v: got %v, want an error about the options", o, err)
 		}
 	}
@@ -250,20 +245,20 @@ func TestOptionsThatContradictEachOther(t *testing.T) {
 
 func TestNothingIsLeftOfAPullThatFails(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{})
-	pushed, err := PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{})
+	pushed, err := fresh().PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Corrupt("m", pushed.Layers[2].Digest, make([]byte, 10_000))
 	dir := t.TempDir()
 	for _, o := range []PullOptions{{Output: filepath.Join(dir, "m.carton")}, {Unpack: filepath.Join(dir, "m")}} {
-		if _, err := Pull(t.Context(), r.Host+"/m:1", o); !errors.Is(err, carton.ErrChecksum) && !errors.Is(err, layout.ErrDigest) {
+		if _, err := fresh().Pull(t.Context(), r.Host+"/m:1", o); !errors.Is(err, carton.ErrChecksum) && !errors.Is(err, layout.ErrDigest) {
 			t.Errorf("got %v, want ErrChecksum or ErrDigest", err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Pull(ctx, r.Host+"/m:1", PullOptions{Output: filepath.Join(dir, "m.carton")}); !errors.Is(err, context.Canceled) {
+	if _, err := fresh().Pull(ctx, r.Host+"/m:1", PullOptions{Output: filepath.Join(dir, "m.carton")}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
@@ -274,7 +269,7 @@ func TestNothingIsLeftOfAPullThatFails(t *testing.T) {
 // Of two pulls of one name the second fails at once, and harms nothing.
 func TestTwoPullsOfOneName(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{})
-	pushed, err := PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{})
+	pushed, err := fresh().PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +289,7 @@ func TestTwoPullsOfOneName(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "m.carton")
 	first := make(chan error, 1)
 	go func() {
-		_, err := Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: out})
+		_, err := fresh().Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: out})
 		first <- err
 	}()
 	select {
@@ -302,7 +297,7 @@ func TestTwoPullsOfOneName(t *testing.T) {
 	case err := <-first:
 		t.Fatalf("the first pull ended: %v", err)
 	}
-	if _, err := Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: out}); !errors.Is(err, carton.ErrBusy) {
+	if _, err := fresh().Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: out}); !errors.Is(err, carton.ErrBusy) {
 		t.Errorf("the second: got %v, want ErrBusy", err)
 	}
 	close(goOn)
@@ -323,12 +318,12 @@ func TestTwoPullsOfOneName(t *testing.T) {
 // The tag that moves while it is pulled is pinned by its digest.
 func TestATagIsResolvedOnce(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{})
-	first, err := PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{})
+	first, err := fresh().PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Forget()
-	result, err := Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: filepath.Join(t.TempDir(), "m.carton")})
+	result, err := fresh().Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: filepath.Join(t.TempDir(), "m.carton")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,20 +334,20 @@ func TestATagIsResolvedOnce(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{})
-	first, err := PushSource(t.Context(), sample(), "sample", r.Host+"/m:latest", PushOptions{})
+	first, err := fresh().PushSource(t.Context(), sample(), "sample", r.Host+"/m:latest", PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var desc ocispec.Descriptor
 	for _, ref := range []string{r.Host + "/m", r.Host + "/m:latest", r.Host + "/m@" + first.Digest.String()} {
-		if desc, err = Resolve(t.Context(), ref, Options{}); err != nil || desc.Digest != first.Digest {
+		if desc, err = fresh().Resolve(t.Context(), ref); err != nil || desc.Digest != first.Digest {
 			t.Errorf("%s: got %v, %v, want %s", ref, desc, err, first.Digest)
 		}
 	}
-	if _, err := Resolve(t.Context(), r.Host+"/m:none", Options{}); !errors.Is(err, layout.ErrNotFound) {
+	if _, err := fresh().Resolve(t.Context(), r.Host+"/m:none"); !errors.Is(err, layout.ErrNotFound) {
 		t.Errorf("got %v, want ErrNotFound", err)
 	}
-	if _, err := Resolve(t.Context(), "./m.carton", Options{}); !errors.Is(err, location.ErrLocation) {
+	if _, err := fresh().Resolve(t.Context(), "./m.carton"); !errors.Is(err, location.ErrLocation) {
 		t.Errorf("got %v, want location.ErrLocation", err)
 	}
 }

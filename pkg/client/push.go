@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -16,27 +15,45 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Push sends the carton that source names to ref, which [location.ParseDestination] reads:
+// Push sends the carton that source names to ref, which [location.ParseDestination]
+// reads:
 // "host/repository:tag", with more tags behind commas, or the same in an image
 // layout. Bytes that are there already are not sent, and not read.
 //
-// With ImagePush it pushes the image form of the carton too, which shares the
+// With Mapping.Image it pushes the image form of the carton too, which shares the
 // artifact's blobs; both tags move, the artifact's last.
 //
 // An artifact is copied as it is, so that the copy has its digest, unless Mapping
 // asks for a form (convert.Options KeepsForm): then another one is made of the
 // carton. What is checked of a copy is what convert.Copy says.
 //
-// A carton that [carton.Check] finds errors in is not pushed, unless AllowInvalid says
-// so. What only the format's loader fails on is pushed, and is among the warnings: a
+// A carton that [carton.Check] finds errors in is not pushed, unless Mapping.AllowInvalid
+// says so. What only the format's loader fails on is pushed, and is among the warnings: a
 // registry is to hold what there is, be it for another loader. With NoClobber, a tag that points to something else is an error wrapping
 // layout.ErrTagExists; a push of what is there already is none.
-func Push(ctx context.Context, source, ref string, opts PushOptions) (*PushResult, error) {
+func (c *Client) Push(ctx context.Context, source, ref string, opts PushOptions) (*PushResult, error) {
+	return c.pushFrom(ctx, source, ref, opts, false)
+}
+
+// Copy is Push of an artifact as it is: the copy has its digest. A source that is no
+// artifact, and options that ask for a form, are refused.
+func (c *Client) Copy(ctx context.Context, source, ref string, opts PushOptions) (*PushResult, error) {
+	if !opts.Mapping.KeepsForm() {
+		return nil, errors.New("copy: got options that ask for a form, and a copy has that of its source")
+	}
+	return c.pushFrom(ctx, source, ref, opts, true)
+}
+
+// pushFrom opens a source and pushes it; asIs refuses what is no artifact.
+func (c *Client) pushFrom(ctx context.Context, source, ref string, opts PushOptions, asIs bool) (*PushResult, error) {
 	from, err := location.Parse(source)
+	if err == nil && asIs && !from.IsArtifact() {
+		err = location.Errorf(from.Redacted(), "got a carton, want an artifact in a registry or an image layout")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
 	}
-	p := &push{opts: opts, name: from.Redacted()}
+	p := &push{opts: opts, name: from.Redacted(), call: c.call()}
 	to, err := p.aim(ref)
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
@@ -46,55 +63,29 @@ func Push(ctx context.Context, source, ref string, opts PushOptions) (*PushResul
 			return nil, fmt.Errorf("push: %w", err)
 		}
 	}
-	c := newClient(opts.Options)
-	if p.site, err = c.site(to, true); err != nil {
+	if p.site, err = c.site(ctx, to, true); err != nil {
 		return nil, fmt.Errorf("push %s: %w", to, err)
 	}
-	src, err := c.open(ctx, from, openOptions{hand: p.site})
+	src, err := p.call.open(ctx, from, OpenOptions{preferred: p.site})
 	if err != nil {
 		return nil, fmt.Errorf("push %s: %w", from.Redacted(), err)
 	}
 	defer src.Close()
-	p.src, p.from, p.client = src.Source, src.loc, c
+	p.src, p.from = src.Source, src.loc
 	return p.run(ctx)
 }
 
 // PushSource is Push of a carton that is open. name is what errors call it.
-func PushSource(ctx context.Context, src carton.Source, name, ref string, opts PushOptions) (*PushResult, error) {
-	p := &push{opts: opts, src: src, name: name}
+func (c *Client) PushSource(ctx context.Context, src carton.Source, name, ref string, opts PushOptions) (*PushResult, error) {
+	p := &push{opts: opts, src: src, name: name, call: c.call()}
 	to, err := p.aim(ref)
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
 	}
-	p.client = newClient(opts.Options)
-	if p.site, err = p.client.site(to, true); err != nil {
+	if p.site, err = c.site(ctx, to, true); err != nil {
 		return nil, fmt.Errorf("push %s: %w", to, err)
 	}
 	return p.run(ctx)
-}
-
-// target says where a push goes.
-func (o PushOptions) target(ref string) (location.Location, []string, error) {
-	if o.Target == nil {
-		loc, more, err := location.ParseDestination(ref)
-		if loc.Tag != "" {
-			more = append([]string{loc.Tag}, more...)
-		}
-		return loc, more, err
-	}
-	loc := location.Location{Kind: location.KindTarget}
-	if layout.CheckDigest(digest.Digest(ref)) == nil {
-		loc.Digest = digest.Digest(ref)
-		return loc, nil, nil
-	}
-	tags := strings.Split(ref, ",")
-	for _, tag := range tags {
-		if !location.IsTag(tag) {
-			return loc, nil, location.Errorf(ref, "got the tag %q, want letters, digits, _ . or -, at most 128", tag)
-		}
-	}
-	loc.Tag = tags[0]
-	return loc, tags, nil
 }
 
 // push is one push under way.
@@ -105,8 +96,8 @@ type push struct {
 	from location.Location
 	site *site
 	tags []string
-	// client reached src and site.
-	client *client
+	// call reached src and site.
+	call *call
 	// imageTags are those of the image form; nil where none is pushed.
 	imageTags  []string
 	unloadable []string // why the format's loader fails on it
@@ -118,13 +109,14 @@ type push struct {
 
 // aim says where a push goes, and under which tags.
 func (p *push) aim(ref string) (to location.Location, err error) {
-	if to, p.tags, err = p.opts.target(ref); err != nil {
+	if err := p.opts.check(); err != nil {
 		return to, err
 	}
-	if p.opts.Mapping.LinkOrigins, err = p.opts.linkRepos(); err != nil {
+	if to, p.tags, err = location.ParseDestination(ref); err != nil {
 		return to, err
 	}
-	if p.opts.Image == ImagePush {
+	p.opts.Mapping.LinkOrigins = slices.Concat(p.opts.Mapping.LinkOrigins, p.call.linkRepos)
+	if p.opts.Mapping.Image {
 		p.imageTags, err = imageTags(to, p.tags, p.opts.ImageTag)
 	}
 	return to, err
@@ -132,7 +124,7 @@ func (p *push) aim(ref string) (to location.Location, err error) {
 
 func (p *push) run(ctx context.Context) (*PushResult, error) {
 	start := time.Now()
-	if !p.opts.AllowInvalid {
+	if !p.opts.Mapping.AllowInvalid {
 		if err := p.check(ctx); err != nil {
 			return nil, fmt.Errorf("push %s: %w", p.name, err)
 		}
@@ -166,7 +158,7 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 	if err != nil {
 		return nil, p.blame(err)
 	}
-	result.Seconds, result.BytesDownloaded = seconds(start), p.client.received.Load()
+	result.Seconds, result.BytesDownloaded = seconds(start), p.call.received.Load()
 	return result, nil
 }
 
@@ -221,15 +213,15 @@ func (p *push) check(ctx context.Context) error {
 // checkTags refuses what the tags that are there speak against, before anything
 // is read.
 func (p *push) checkTags(ctx context.Context) error {
-	switch p.opts.Image {
-	case ImagePush:
+	switch {
+	case p.opts.Mapping.Image:
 		err := refuseStranger(ctx, p.site.store, p.imageTags)
 		if err == nil && p.opts.ImageTag != "" {
 			p.left, err = leftBehind(ctx, p.site.store, p.tags, p.src.Manifest().ModelHash())
 		}
 		p.left = slices.DeleteFunc(p.left, func(tag string) bool { return slices.Contains(p.imageTags, tag) })
 		return err
-	case ImageUnsaid:
+	case !p.opts.LeaveImage:
 		return refuseDrift(ctx, p.site.store, p.tags, p.src.Manifest().ModelHash(), p.opts.Mapping.Compat)
 	}
 	return nil
@@ -245,9 +237,7 @@ func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
 	if copied {
 		forms, err = p.planCopy(ctx, original)
 	} else {
-		mapping := p.opts.Mapping
-		mapping.AllowInvalidInfo, mapping.Image = p.opts.AllowInvalid, p.opts.Image == ImagePush
-		forms, err = convert.Build(ctx, p.src, mapping)
+		forms, err = convert.Build(ctx, p.src, p.opts.Mapping)
 	}
 	if err != nil {
 		return nil, nil, err

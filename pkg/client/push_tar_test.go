@@ -8,6 +8,7 @@ import (
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
 	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/registry"
 	"oras.land/oras-go/v2/registry/remote/auth"
 )
 
@@ -23,11 +24,7 @@ func TestTarLayersAreReadOnEveryPush(t *testing.T) {
 	}
 	reg := registrytest.New(t, registrytest.Config{})
 	cache := t.TempDir()
-	opts := PushOptions{
-		Options: Options{CacheDir: cache},
-		Mapping: convert.Options{Layers: convert.FormTar},
-	}
-	opts.Registry.Credential = auth.StaticCredential("", auth.EmptyCredential)
+	opts := Options{Registry: registry.Options{StateDir: cache, Credential: auth.StaticCredential("", auth.EmptyCredential)}}
 	for _, tt := range []struct {
 		ref   string
 		reads int // of each member
@@ -38,7 +35,7 @@ func TestTarLayersAreReadOnEveryPush(t *testing.T) {
 		{"/org/other:1", 2},
 	} {
 		src := cartontest.New(files, nil)
-		result, err := PushSource(t.Context(), src, "sample", reg.Host+tt.ref, opts)
+		result, err := fresh(opts).PushSource(t.Context(), src, "sample", reg.Host+tt.ref, PushOptions{Mapping: convert.Options{Layers: convert.FormTar}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,9 +52,23 @@ func sample() *cartontest.Source {
 
 func inMemory() *watched { return &watched{Target: memory.New()} }
 
+// fresh makes a client that knows nothing yet.
+func fresh(opts ...Options) *Client {
+	c, err := New(append(opts, Options{})[0])
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// within are options of a client whose one repository is a target.
+func within(target oras.Target) Options {
+	return Options{Repository: func(context.Context, string, string) (layout.Store, error) { return layout.FromTarget(target), nil }}
+}
+
 func pushTo(t *testing.T, target oras.Target, ref string, src carton.Source) *PushResult {
 	t.Helper()
-	result, err := PushSource(t.Context(), src, "sample", ref, PushOptions{Options: Options{Target: target}})
+	result, err := fresh(within(target)).PushSource(t.Context(), src, "sample", ref, PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +77,7 @@ func pushTo(t *testing.T, target oras.Target, ref string, src carton.Source) *Pu
 
 func TestPushSaysWhatItDid(t *testing.T) {
 	target, src := inMemory(), sample()
-	first := pushTo(t, target, "1,latest", src)
+	first := pushTo(t, target, "h.io/m:1,latest", src)
 	want := &PushResult{
 		Reference: ":1", Tags: []string{"1", "latest"}, ModelHash: src.Manifest().ModelHash(),
 		ArtifactType: "application/vnd.cnai.model.manifest.v1+json",
@@ -102,10 +116,10 @@ func TestPushSaysWhatItDid(t *testing.T) {
 
 func TestSecondPushSendsAndReadsNothing(t *testing.T) {
 	target := inMemory()
-	first := pushTo(t, target, "1", sample())
+	first := pushTo(t, target, "h.io/m:1", sample())
 	pushes := target.pushes.Load()
 	src := sample()
-	second := pushTo(t, target, "1", src)
+	second := pushTo(t, target, "h.io/m:1", src)
 	if second.Digest != first.Digest || second.BytesUploaded != 0 || target.pushes.Load() != pushes {
 		t.Errorf("got %s, %d bytes and %d pushes, want %s and none", second.Digest, second.BytesUploaded, target.pushes.Load()-pushes, first.Digest)
 	}
@@ -118,10 +132,10 @@ func TestSecondPushSendsAndReadsNothing(t *testing.T) {
 
 func TestDryRunSendsNothing(t *testing.T) {
 	target := inMemory()
-	opts := PushOptions{Options: Options{Target: target}, DryRun: true}
+	opts := PushOptions{DryRun: true}
 	statuses := func() []string {
 		t.Helper()
-		result, err := PushSource(t.Context(), sample(), "sample", "1", opts)
+		result, err := fresh(within(target)).PushSource(t.Context(), sample(), "sample", "h.io/m:1", opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +151,7 @@ func TestDryRunSendsNothing(t *testing.T) {
 	if got := statuses(); !slices.Equal(got, []string{"missing"}) || target.pushes.Load() != 0 {
 		t.Errorf("got %q and %d pushes, want all missing and none", got, target.pushes.Load())
 	}
-	pushTo(t, target, "1", sample())
+	pushTo(t, target, "h.io/m:1", sample())
 	if got := statuses(); !slices.Equal(got, []string{"exists"}) {
 		t.Errorf("after a push: got %q, want all to exist", got)
 	}
@@ -146,7 +160,7 @@ func TestDryRunSendsNothing(t *testing.T) {
 func TestPlannedIsCalledBeforeAnythingIsSent(t *testing.T) {
 	target := inMemory()
 	var planned []PushResult
-	opts := PushOptions{Options: Options{Target: target}, Planned: func(r *PushResult) {
+	opts := PushOptions{Planned: func(r *PushResult) {
 		planned = append(planned, *r)
 		if n := target.pushes.Load(); n != 0 {
 			t.Errorf("%d blobs were sent before", n)
@@ -157,7 +171,7 @@ func TestPlannedIsCalledBeforeAnythingIsSent(t *testing.T) {
 			}
 		}
 	}}
-	result, err := PushSource(t.Context(), sample(), "sample", "1", opts)
+	result, err := fresh(within(target)).PushSource(t.Context(), sample(), "sample", "h.io/m:1", opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,35 +182,35 @@ func TestPlannedIsCalledBeforeAnythingIsSent(t *testing.T) {
 
 func TestNoClobber(t *testing.T) {
 	target := inMemory()
-	opts := PushOptions{Options: Options{Target: target}, NoClobber: true}
+	opts := PushOptions{NoClobber: true}
 	for range 2 { // the second push changes nothing
-		if _, err := PushSource(t.Context(), sample(), "sample", "1", opts); err != nil {
+		if _, err := fresh(within(target)).PushSource(t.Context(), sample(), "sample", "h.io/m:1", opts); err != nil {
 			t.Fatal(err)
 		}
 	}
 	other := cartontest.New(map[string][]byte{"model/a.bin": []byte("other")}, nil)
-	if _, err := PushSource(t.Context(), other, "other", "1", opts); !errors.Is(err, layout.ErrTagExists) {
+	if _, err := fresh(within(target)).PushSource(t.Context(), other, "other", "h.io/m:1", opts); !errors.Is(err, layout.ErrTagExists) {
 		t.Errorf("got %v, want ErrTagExists", err)
 	}
-	if _, err := PushSource(t.Context(), other, "other", "2", opts); err != nil {
+	if _, err := fresh(within(target)).PushSource(t.Context(), other, "other", "h.io/m:2", opts); err != nil {
 		t.Errorf("another tag: %v", err)
 	}
 }
 
 func TestPushToADigest(t *testing.T) {
 	target := inMemory()
-	opts := PushOptions{Options: Options{Target: target}}
-	_, err := PushSource(t.Context(), sample(), "sample", aDigest, opts)
+	var opts PushOptions
+	_, err := fresh(within(target)).PushSource(t.Context(), sample(), "sample", "h.io/m@"+aDigest, opts)
 	if err == nil || !strings.Contains(err.Error(), "want "+aDigest) || target.pushes.Load() != 0 {
 		t.Fatalf("got %v and %d pushes, want an error that names %s and none", err, target.pushes.Load(), aDigest)
 	}
-	digest := pushTo(t, inMemory(), "1", sample()).Digest
-	result := pushTo(t, target, digest.String(), sample())
+	digest := pushTo(t, inMemory(), "h.io/m:1", sample()).Digest
+	result := pushTo(t, target, "h.io/m@"+digest.String(), sample())
 	if result.Digest != digest || result.Tags != nil {
 		t.Errorf("got %s and the tags %q, want %s and none", result.Digest, result.Tags, digest)
 	}
 	for _, ref := range []string{"", "1,", "a b", "1,2/3", "sha256:abc"} {
-		if _, err := PushSource(t.Context(), sample(), "sample", ref, opts); !errors.Is(err, location.ErrLocation) {
+		if _, err := fresh(within(target)).PushSource(t.Context(), sample(), "sample", "h.io/m:"+ref, opts); !errors.Is(err, location.ErrLocation) {
 			t.Errorf("%q: got %v, want location.ErrLocation", ref, err)
 		}
 	}
@@ -209,16 +223,16 @@ func TestABrokenDescriptionIsPushedByForceOnly(t *testing.T) {
 		}, nil)
 	}
 	target := inMemory()
-	opts := PushOptions{Options: Options{Target: target}}
-	_, err := PushSource(t.Context(), broken(), "broken", "1", opts)
+	var opts PushOptions
+	_, err := fresh(within(target)).PushSource(t.Context(), broken(), "broken", "h.io/m:1", opts)
 	if !errors.Is(err, carton.ErrVersion) || target.pushes.Load() != 0 {
 		t.Errorf("got %v and %d pushes, want ErrVersion and none", err, target.pushes.Load())
 	}
 	if hints := hint.Of(err); !slices.ContainsFunc(hints, func(h string) bool { return strings.Contains(h, "--allow-invalid") }) {
 		t.Errorf("got the hints %q, want one that names --allow-invalid", hints)
 	}
-	opts.AllowInvalid = true
-	if _, err := PushSource(t.Context(), broken(), "broken", "1", opts); err != nil {
+	opts.Mapping.AllowInvalid = true
+	if _, err := fresh(within(target)).PushSource(t.Context(), broken(), "broken", "h.io/m:1", opts); err != nil {
 		t.Errorf("by force: %v", err)
 	}
 }
@@ -243,7 +257,7 @@ func TestWrongContentIsNeverPushed(t *testing.T) {
 		src := cartontest.New(map[string][]byte{"model/b.bin": []byte("b")}, nil, options...)
 		for _, force := range []bool{false, true} {
 			target := inMemory()
-			_, err := PushSource(t.Context(), src, "wrong.carton", "1", PushOptions{Options: Options{Target: target}, AllowInvalid: force})
+			_, err := fresh(within(target)).PushSource(t.Context(), src, "wrong.carton", "h.io/m:1", PushOptions{Mapping: convert.Options{AllowInvalid: force}})
 			if !errors.Is(err, carton.ErrChecksum) || !strings.HasPrefix(err.Error(), "push wrong.carton: model/b.bin: ") {
 				t.Errorf("%s, force %v: got %v, want push wrong.carton: model/b.bin: … wrapping ErrChecksum", name, force, err)
 			}
@@ -263,7 +277,7 @@ func TestAStoredMemberIsHashedOnce(t *testing.T) {
 		return r, nil
 	}
 	src := cartontest.New(map[string][]byte{"model/a.bin": []byte("a")}, nil, cartontest.WithOpen(opened), cartontest.WithRanges(nil))
-	pushTo(t, inMemory(), "1", src)
+	pushTo(t, inMemory(), "h.io/m:1", src)
 	if got := src.Opens("model/a.bin"); got != 1 {
 		t.Errorf("model/a.bin was opened %d times, want once", got)
 	}
@@ -272,7 +286,7 @@ func TestAStoredMemberIsHashedOnce(t *testing.T) {
 // A member whose size nobody tells is read once to learn it, and once to send it.
 func TestAnUnknownSizeIsLearntOnce(t *testing.T) {
 	src := cartontest.New(map[string][]byte{"model/a.bin": []byte("a")}, nil, cartontest.WithUnknownSize("model/a.bin"))
-	result := pushTo(t, inMemory(), "1", src)
+	result := pushTo(t, inMemory(), "h.io/m:1", src)
 	if n := src.Opens("model/a.bin"); n != 2 {
 		t.Errorf("got %d reads, want 2", n)
 	}
@@ -282,10 +296,10 @@ func TestAnUnknownSizeIsLearntOnce(t *testing.T) {
 }
 
 func TestMappingReachesTheArtifact(t *testing.T) {
-	opts := PushOptions{Options: Options{Target: inMemory()}, Mapping: convert.Options{
+	opts := PushOptions{Mapping: convert.Options{
 		MediaTypes: convert.FamilyCNCF, Layers: convert.FormTar, Annotations: map[string]string{"k": "v"},
 	}}
-	result, err := PushSource(t.Context(), sample(), "sample", "1", opts)
+	result, err := fresh(within(inMemory())).PushSource(t.Context(), sample(), "sample", "h.io/m:1", opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,10 +328,10 @@ func TestOwnClientAndCredentials(t *testing.T) {
 		}
 		return auth.Credential{Username: "ann", Password: "secret"}, nil
 	}
-	if _, err := Push(t.Context(), file, r.Host+"/org/m:1", PushOptions{Options: opts}); err != nil {
+	if _, err := fresh(opts).Push(t.Context(), file, r.Host+"/org/m:1", PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	result, err := Pull(t.Context(), r.Host+"/org/m:1", PullOptions{Options: opts, Output: filepath.Join(dir, "back.carton")})
+	result, err := fresh(opts).Pull(t.Context(), r.Host+"/org/m:1", PullOptions{Output: filepath.Join(dir, "back.carton")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 // was made where the artifact comes from, of the same options.
 func (p *push) planCopy(ctx context.Context, src *convert.Source) (*convert.Forms, error) {
 	forms, err := convert.Copy(ctx, src)
-	if err != nil || p.opts.Image != ImagePush {
+	if err != nil || !p.opts.Mapping.Image {
 		return forms, err
 	}
 	subject := p.opts.Mapping.ImageSubject
@@ -20,7 +20,9 @@ func (p *push) planCopy(ctx context.Context, src *convert.Source) (*convert.Form
 		return nil, err
 	}
 	p.imaging = &imaging{
-		opts:   ImageOptions{Options: p.opts.Options, Subject: subject, NoClobber: p.opts.NoClobber},
+		opts: ImageOptions{
+			Subject: subject, NoClobber: p.opts.NoClobber, Concurrency: p.opts.Concurrency, Progress: p.opts.Progress,
+		},
 		tags:   p.imageTags,
 		stored: map[digest.Digest]bool{},
 	}

@@ -24,10 +24,10 @@ import (
 	"oras.land/oras-go/v2/content/memory"
 )
 
-func pushImage(t *testing.T, src carton.Source, ref string, opts PushOptions) *PushResult {
+func pushImage(t *testing.T, src carton.Source, ref string, opts PushOptions, at ...Options) *PushResult {
 	t.Helper()
-	opts.Image = ImagePush
-	result, err := PushSource(t.Context(), src, "sample", ref, opts)
+	opts.Mapping.Image = true
+	result, err := fresh(at...).PushSource(t.Context(), src, "sample", ref, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestPushImage(t *testing.T) {
 		t.Errorf("again: got %+v", again)
 	}
 	for _, tag := range []string{"1", "1-image"} {
-		back, err := OpenSource(t.Context(), r.Host+"/org/m:"+tag, Options{})
+		back, err := fresh().Open(t.Context(), r.Host+"/org/m:"+tag, OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestTagsOfImages(t *testing.T) {
 		{"oci:d:1", "", "1-image", ""},
 		{"oci:d@" + aDigest, "", "got a digest, want a tag", "write oci:d:TAG"},
 	} {
-		p := &push{opts: PushOptions{Image: ImagePush, ImageTag: c.own}}
+		p := &push{opts: PushOptions{Mapping: convert.Options{Image: true}, ImageTag: c.own}, call: fresh().call()}
 		_, err := p.aim(c.ref)
 		switch {
 		case err == nil && strings.Join(p.imageTags, " ") != c.want:
@@ -168,8 +168,8 @@ func TestTagsOfImages(t *testing.T) {
 // An image form that is there moves with its artifact, or somebody says that it
 // shall not.
 func TestNoImageIsLeftBehind(t *testing.T) {
-	for name, options := range map[string]Options{"registry": {}, "layout": {}, "target": {Target: memory.New()}} {
-		ref := "1,2"
+	for name, options := range map[string]Options{"registry": {}, "layout": {}, "target": within(memory.New())} {
+		ref := "h.io/m:1,2"
 		switch name {
 		case "registry":
 			ref = registrytest.New(t, registrytest.Config{}).Host + "/m:1,2"
@@ -178,12 +178,12 @@ func TestNoImageIsLeftBehind(t *testing.T) {
 		}
 		first := strings.TrimSuffix(ref, ",2")
 		push := func(src carton.Source, ref string, change func(*PushOptions)) error {
-			opts := PushOptions{Options: options}
+			var opts PushOptions
 			change(&opts)
-			_, err := PushSource(t.Context(), src, "sample", ref, opts)
+			_, err := fresh(options).PushSource(t.Context(), src, "sample", ref, opts)
 			return err
 		}
-		if err := push(sample(), first, func(o *PushOptions) { o.Image = ImagePush }); err != nil {
+		if err := push(sample(), first, func(o *PushOptions) { o.Mapping.Image = true }); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for _, dry := range []bool{true, false} {
@@ -201,10 +201,10 @@ func TestNoImageIsLeftBehind(t *testing.T) {
 		if err := push(other(), strings.TrimSuffix(ref, "1,2")+"3", func(*PushOptions) {}); err != nil {
 			t.Errorf("%s: another tag: %v", name, err)
 		}
-		if err := push(other(), first, func(o *PushOptions) { o.Image = ImageLeave }); err != nil {
+		if err := push(other(), first, func(o *PushOptions) { o.LeaveImage = true }); err != nil {
 			t.Errorf("%s: --no-image: %v", name, err)
 		}
-		if err := push(other(), ref, func(o *PushOptions) { o.Image = ImagePush }); err != nil {
+		if err := push(other(), ref, func(o *PushOptions) { o.Mapping.Image = true }); err != nil {
 			t.Errorf("%s: --image: %v", name, err)
 		}
 	}
@@ -229,11 +229,11 @@ func TestAStrangersTagStays(t *testing.T) {
 		}
 		r.AddManifest("m", mediaType, content, "2-image")
 		r.Forget()
-		_, err := PushSource(t.Context(), other(), "other", r.Host+"/m:2", PushOptions{Image: ImagePush, AllowInvalid: true})
+		_, err := fresh().PushSource(t.Context(), other(), "other", r.Host+"/m:2", PushOptions{Mapping: convert.Options{Image: true, AllowInvalid: true}})
 		if !errors.Is(err, layout.ErrTagExists) || !strings.Contains(err.Error(), "2-image: points to sha256:") || r.Count("POST|PUT|PATCH", "/") != 0 {
 			t.Errorf("%s: got %v and %d requests", name, err, r.Count("POST|PUT|PATCH", "/"))
 		}
-		if _, err := PushSource(t.Context(), other(), "other", r.Host+"/m:2", PushOptions{}); err != nil {
+		if _, err := fresh().PushSource(t.Context(), other(), "other", r.Host+"/m:2", PushOptions{}); err != nil {
 			t.Errorf("%s: without an image: %v", name, err)
 		}
 	}
@@ -254,8 +254,8 @@ func TestNoClobberMeansBothTags(t *testing.T) {
 		"tag 1-image: points to": {other(), r.Host + "/m:2", PushOptions{ImageTag: "1-image"}},
 	} {
 		for _, dry := range []bool{true, false} {
-			c.opts.NoClobber, c.opts.Image, c.opts.DryRun = true, ImagePush, dry
-			_, err := PushSource(t.Context(), c.src, "other", c.ref, c.opts)
+			c.opts.NoClobber, c.opts.Mapping.Image, c.opts.DryRun = true, true, dry
+			_, err := fresh().PushSource(t.Context(), c.src, "other", c.ref, c.opts)
 			if !errors.Is(err, layout.ErrTagExists) || !strings.Contains(err.Error(), text) || r.Count("POST|PUT|PATCH", "/") != 0 {
 				t.Errorf("got %v, want %s, and nothing sent", err, text)
 			}
@@ -265,11 +265,11 @@ func TestNoClobberMeansBothTags(t *testing.T) {
 
 func TestImageOfRawLayers(t *testing.T) {
 	target := inMemory()
-	opts := PushOptions{Options: Options{Target: target}, Mapping: convert.Options{Layers: convert.FormRaw}}
+	opts := PushOptions{Mapping: convert.Options{Layers: convert.FormRaw}}
 	var planned int64
 	opts.Planned = func(r *PushResult) { planned = r.Image.Unshared }
-	result := pushImage(t, sample(), "1", opts)
-	alone := pushTo(t, inMemory(), "1", sample())
+	result := pushImage(t, sample(), "h.io/m:1", opts, within(target))
+	alone := pushTo(t, inMemory(), "h.io/m:1", sample())
 	if result.Digest != alone.Digest {
 		t.Errorf("got the artifact %s, want the %s that it is alone", result.Digest, alone.Digest)
 	}
@@ -280,13 +280,13 @@ func TestImageOfRawLayers(t *testing.T) {
 
 func TestDryRunOfAnImage(t *testing.T) {
 	target := inMemory()
-	opts := PushOptions{Options: Options{Target: target}, DryRun: true}
-	dry := pushImage(t, sample(), "1", opts)
+	opts := PushOptions{DryRun: true}
+	dry := pushImage(t, sample(), "h.io/m:1", opts, within(target))
 	if target.pushes.Load() != 0 || !dry.DryRun {
 		t.Errorf("%d blobs were sent", target.pushes.Load())
 	}
 	opts.DryRun = false
-	if wet := pushImage(t, sample(), "1", opts); wet.Digest != dry.Digest || wet.Image.Digest != dry.Image.Digest {
+	if wet := pushImage(t, sample(), "h.io/m:1", opts, within(target)); wet.Digest != dry.Digest || wet.Image.Digest != dry.Image.Digest {
 		t.Errorf("the dry run said %s and %s, it became %s and %s", dry.Digest, dry.Image.Digest, wet.Digest, wet.Image.Digest)
 	}
 }
@@ -294,7 +294,7 @@ func TestDryRunOfAnImage(t *testing.T) {
 func TestAMemberThatNoImageHolds(t *testing.T) {
 	target := inMemory()
 	src := cartontest.New(map[string][]byte{"model/.wh.x": []byte("x")}, nil)
-	_, err := PushSource(t.Context(), src, "m.carton", "1", PushOptions{Options: Options{Target: target}, Image: ImagePush})
+	_, err := fresh(within(target)).PushSource(t.Context(), src, "m.carton", "h.io/m:1", PushOptions{Mapping: convert.Options{Image: true}})
 	if !errors.Is(err, convert.ErrNoImage) || !strings.HasPrefix(err.Error(), "push m.carton: model/.wh.x: ") || target.pushes.Load() != 0 {
 		t.Errorf("got %v and %d pushes", err, target.pushes.Load())
 	}
@@ -304,7 +304,7 @@ func TestAMemberThatNoImageHolds(t *testing.T) {
 // is taken, and comes back as the same carton.
 func TestARegistryThatTakesImagesOnly(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{ImagesOnly: true}})
-	_, err := PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{})
+	_, err := fresh().PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{})
 	if !errors.Is(err, registry.ErrManifest) || !strings.Contains(err.Error(), "most likely for its artifactType or media types: ") {
 		t.Errorf("got %v", err)
 	}
@@ -314,12 +314,12 @@ func TestARegistryThatTakesImagesOnly(t *testing.T) {
 	for i, mapping := range []convert.Options{{}, {Layers: convert.FormTar}, {MediaTypes: convert.FamilyDraft}} {
 		mapping.Compat = convert.CompatImageConfig
 		ref := fmt.Sprintf("%s/m:%d", r.Host, i)
-		if _, err := PushSource(t.Context(), sample(), "sample", ref, PushOptions{Mapping: mapping}); err != nil {
+		if _, err := fresh().PushSource(t.Context(), sample(), "sample", ref, PushOptions{Mapping: mapping}); err != nil {
 			t.Errorf("%+v: %v", mapping, err)
 			continue
 		}
 		out := filepath.Join(t.TempDir(), "m.carton")
-		result, err := Pull(t.Context(), ref, PullOptions{Output: out})
+		result, err := fresh().Pull(t.Context(), ref, PullOptions{Output: out})
 		if err != nil || result.ModelHash != sample().Manifest().ModelHash() || result.Regenerated {
 			t.Errorf("%+v: got %+v, %v", mapping, result, err)
 		}
@@ -331,31 +331,31 @@ func TestARegistryThatTakesImagesOnly(t *testing.T) {
 func TestARegistryThatTakesNoOtherLayers(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{ImagesOnly: true, ImageLayersOnly: true}})
 	mapping := convert.Options{Compat: convert.CompatImageConfig}
-	_, err := PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{Mapping: mapping})
+	_, err := fresh().PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{Mapping: mapping})
 	if hints := hint.Of(err); !errors.Is(err, registry.ErrManifest) || len(hints) != 1 || !strings.HasPrefix(hints[0], "--compat image pushes") {
 		t.Errorf("with the config of an image: got %v with the hints %q", err, hints)
 	}
-	both := pushImage(t, sample(), "1", PushOptions{Options: Options{Target: inMemory()}, Image: ImagePush})
-	alone, err := PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{Mapping: convert.Options{Compat: convert.CompatImage}})
+	both := pushImage(t, sample(), "h.io/m:1", PushOptions{}, within(inMemory()))
+	alone, err := fresh().PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{Mapping: convert.Options{Compat: convert.CompatImage}})
 	if err != nil || alone.Digest != both.Image.Digest || alone.Image != nil {
 		t.Errorf("alone: got %+v, %v; want the image %s", alone, err, both.Image.Digest)
 	}
 	out := filepath.Join(t.TempDir(), "m.carton")
-	if result, err := Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: out}); err != nil || result.ModelHash != sample().Manifest().ModelHash() {
+	if result, err := fresh().Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: out}); err != nil || result.ModelHash != sample().Manifest().ModelHash() {
 		t.Errorf("pulled back: got %+v, %v", result, err)
 	}
 	for name, opts := range map[string]PushOptions{
 		"Readme":       {Mapping: convert.Options{Compat: convert.CompatImage, Readme: true}},
 		"ImageSubject": {Mapping: convert.Options{Compat: convert.CompatImage, ImageSubject: true}},
-		"Image":        {Mapping: convert.Options{Compat: convert.CompatImage}, Image: ImagePush},
+		"Image":        {Mapping: convert.Options{Compat: convert.CompatImage, Image: true}},
 	} {
-		_, err := PushSource(t.Context(), sample(), "sample", r.Host+"/m:2", opts)
+		_, err := fresh().PushSource(t.Context(), sample(), "sample", r.Host+"/m:2", opts)
 		if err == nil || !strings.Contains(err.Error(), "goes without Image") {
 			t.Errorf("%s: got %v, want a refusal", name, err)
 		}
 	}
 	r.Break(registrytest.Fault{Methods: "PUT", Path: "/manifests/", Effect: registrytest.Answer(400, "")})
-	_, err = PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{Mapping: convert.Options{Compat: convert.CompatImage}})
+	_, err = fresh().PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{Mapping: convert.Options{Compat: convert.CompatImage}})
 	if !errors.Is(err, registry.ErrManifest) || len(hint.Of(err)) != 0 {
 		t.Errorf("an image already: got %v with the hints %q", err, hint.Of(err))
 	}
@@ -367,7 +367,7 @@ func TestTheArtifactMovesLast(t *testing.T) {
 	ref := r.Host + "/m:1"
 	before := pushImage(t, sample(), ref, PushOptions{}).Digest
 	r.Break(registrytest.Fault{Methods: "PUT", Path: "/manifests/1-image", Times: -1, Effect: registrytest.Answer(403, "")})
-	_, err := PushSource(t.Context(), other(), "other", ref, PushOptions{Image: ImagePush})
+	_, err := fresh().PushSource(t.Context(), other(), "other", ref, PushOptions{Mapping: convert.Options{Image: true}})
 	if !errors.Is(err, registry.ErrDenied) || !strings.Contains(err.Error(), "image form: ") {
 		t.Errorf("got %v", err)
 	}
@@ -376,7 +376,7 @@ func TestTheArtifactMovesLast(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := PushSource(ctx, other(), "other", ref, PushOptions{Image: ImagePush}); !errors.Is(err, context.Canceled) {
+	if _, err := fresh().PushSource(ctx, other(), "other", ref, PushOptions{Mapping: convert.Options{Image: true}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want canceled", err)
 	}
 }
@@ -384,7 +384,7 @@ func TestTheArtifactMovesLast(t *testing.T) {
 // Somebody tags another model while the image form is on its way.
 func TestNoClobberBehindTheImageForm(t *testing.T) {
 	target := &tagsBetween{watched: inMemory()}
-	theirs := pushTo(t, target.watched, "elsewhere", other())
+	theirs := pushTo(t, target.watched, "h.io/m:elsewhere", other())
 	target.then = func(ctx context.Context) error {
 		desc, err := target.Resolve(ctx, "elsewhere")
 		if err != nil {
@@ -392,9 +392,7 @@ func TestNoClobberBehindTheImageForm(t *testing.T) {
 		}
 		return target.watched.Tag(ctx, desc, "1")
 	}
-	_, err := PushSource(t.Context(), sample(), "sample", "1", PushOptions{
-		Options: Options{Target: target}, Image: ImagePush, NoClobber: true, AllowInvalid: true,
-	})
+	_, err := fresh(within(target)).PushSource(t.Context(), sample(), "sample", "h.io/m:1", PushOptions{Mapping: convert.Options{Image: true, AllowInvalid: true}, NoClobber: true})
 	if !errors.Is(err, layout.ErrTagExists) {
 		t.Errorf("got %v, want ErrTagExists", err)
 	}

@@ -63,7 +63,7 @@ func impatient() Options {
 func pushLarge(t *testing.T, r *registrytest.Registry, mapping convert.Options) (ref string, want []byte) {
 	t.Helper()
 	ref = r.Host + "/org/m:1"
-	if _, err := PushSource(t.Context(), sizeable(), "sizeable", ref, PushOptions{Options: impatient(), Mapping: mapping}); err != nil {
+	if _, err := fresh(impatient()).PushSource(t.Context(), sizeable(), "sizeable", ref, PushOptions{Mapping: mapping}); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "want.carton")
@@ -186,7 +186,7 @@ func TestPullThroughEveryQuirk(t *testing.T) {
 			}
 			dir := t.TempDir()
 			out := filepath.Join(dir, "m.carton")
-			result, err := Pull(t.Context(), ref, PullOptions{Options: impatient(), Output: out})
+			result, err := fresh(impatient()).Pull(t.Context(), ref, PullOptions{Output: out})
 			if err != nil {
 				t.Fatalf("%v, hints %q", err, hint.Of(err))
 			}
@@ -221,7 +221,7 @@ func TestRefusalsAreFinal(t *testing.T) {
 		e, _ := sizeable().Manifest().Lookup("model/a.safetensors")
 		r.Break(registrytest.Fault{Path: e.Hash, Times: -1, Effect: registrytest.Answer(status, "")})
 		dir := t.TempDir()
-		_, err := Pull(t.Context(), ref, PullOptions{Options: impatient(), Output: filepath.Join(dir, "m.carton")})
+		_, err := fresh(impatient()).Pull(t.Context(), ref, PullOptions{Output: filepath.Join(dir, "m.carton")})
 		if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), "model/a.safetensors") {
 			t.Errorf("%d: got %v", status, err)
 		}
@@ -240,7 +240,7 @@ func TestWrongBytesLeaveNothing(t *testing.T) {
 	e, _ := sizeable().Manifest().Lookup("model/a.safetensors")
 	r.Corrupt("org/m", digest.NewDigestFromEncoded(digest.SHA256, e.Hash), noise(9, 5*mib+77))
 	dir := t.TempDir()
-	result, err := Pull(t.Context(), ref, PullOptions{Options: impatient(), Output: filepath.Join(dir, "m.carton")})
+	result, err := fresh(impatient()).Pull(t.Context(), ref, PullOptions{Output: filepath.Join(dir, "m.carton")})
 	if !errors.Is(err, carton.ErrChecksum) || !strings.Contains(err.Error(), "model/a.safetensors: got sha256 ") || result != nil {
 		t.Errorf("got %v, want ErrChecksum that names the member", err)
 	}
@@ -330,8 +330,7 @@ func TestPullsThatAreBrokenOff(t *testing.T) {
 					pull.Unpack = filepath.Join(dir, pull.Unpack)
 				}
 				first := breakOff(t, ref, pull, at, 1+rnd.IntN(8))
-				pull.Options = impatient()
-				result, err := Pull(t.Context(), ref, pull)
+				result, err := fresh(impatient()).Pull(t.Context(), ref, pull)
 				if err != nil {
 					t.Fatalf("trial %d, at %d: %v", trial, at, err)
 				}
@@ -360,9 +359,9 @@ func breakOff(t *testing.T, ref string, pull PullOptions, at int64, workers int)
 	defer kill()
 	b := &breaker{kill: kill}
 	b.left.Store(at)
-	pull.Options = impatient()
-	pull.Registry.Wrap, pull.Concurrency = b.wrap, workers
-	_, err := Pull(ctx, ref, pull)
+	opts := impatient()
+	opts.Registry.Wrap, pull.Concurrency = b.wrap, workers
+	_, err := fresh(opts).Pull(ctx, ref, pull)
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("the pull that was to be broken off ended with %v", err)
 	}
@@ -395,15 +394,14 @@ func TestAnotherModelReplacesAPartial(t *testing.T) {
 	ref, want := pushLarge(t, r, convert.Options{})
 	other := r.Host + "/org/other:1"
 	files := map[string][]byte{"model/a.safetensors": noise(7, 6*mib)}
-	if _, err := PushSource(t.Context(), cartontest.New(files, nil), "other", other, PushOptions{Options: impatient()}); err != nil {
+	if _, err := fresh(impatient()).PushSource(t.Context(), cartontest.New(files, nil), "other", other, PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, pull := range []PullOptions{{Output: "m"}, {Unpack: "m"}} {
 		dir := t.TempDir()
 		pull.Output, pull.Unpack = in(dir, pull.Output), in(dir, pull.Unpack)
 		breakOff(t, other, pull, 5*mib, 2)
-		pull.Options = impatient()
-		result, err := Pull(t.Context(), ref, pull)
+		result, err := fresh(impatient()).Pull(t.Context(), ref, pull)
 		if err != nil || result.BytesResumed != 0 {
 			t.Fatalf("got %+v, %v, want that nothing is used again", result, err)
 		}
@@ -432,11 +430,11 @@ func TestALayoutGoesOnToo(t *testing.T) {
 	b.left.Store(5 * mib)
 	opts := impatient()
 	opts.Registry.Wrap = b.wrap
-	if _, err := Push(ctx, ref, to, PushOptions{Options: opts}); !errors.Is(err, context.Canceled) {
+	if _, err := fresh(opts).Push(ctx, ref, to, PushOptions{}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want that it was broken off", err)
 	}
 	r.Forget()
-	result, err := Push(t.Context(), ref, to, PushOptions{Options: impatient()})
+	result, err := fresh(impatient()).Push(t.Context(), ref, to, PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +442,7 @@ func TestALayoutGoesOnToo(t *testing.T) {
 		t.Errorf("%d bytes came the second time, although some were there: %+v", out, result)
 	}
 	file := filepath.Join(dir, "m.carton")
-	if _, err := Pull(t.Context(), to, PullOptions{Output: file}); err != nil {
+	if _, err := fresh().Pull(t.Context(), to, PullOptions{Output: file}); err != nil {
 		t.Fatal(err)
 	}
 	samePull(t, file, want)
@@ -481,7 +479,7 @@ func TestAPullFromTheWeb(t *testing.T) {
 	defer server.Close()
 	opts := impatient()
 	opts.Registry.HTTPClient = server.Client()
-	result, err := Pull(t.Context(), server.URL+"/m.carton", PullOptions{Options: opts, Output: filepath.Join(dir, "m.carton")})
+	result, err := fresh(opts).Pull(t.Context(), server.URL+"/m.carton", PullOptions{Output: filepath.Join(dir, "m.carton")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,29 +16,29 @@ import (
 
 // copies opens what is on this machine of the model: what is replaced, where it can
 // be read at all, and what From names.
-func (o PullOptions) copies(ctx context.Context, out string) (_ *carton.Copies, err error) {
-	c := new(carton.Copies)
+func (c *call) copies(ctx context.Context, o PullOptions, out string) (_ *carton.Copies, err error) {
+	copies := new(carton.Copies)
 	defer func() {
 		if err != nil {
-			c.Close()
+			copies.Close()
 		}
 	}()
 	for _, name := range o.From {
-		if err := o.addFrom(ctx, c, name); err != nil {
+		if err := c.addFrom(ctx, copies, name, o.Folder); err != nil {
 			return nil, fmt.Errorf("take from %s: %w", secret.Redact(name), err)
 		}
 	}
 	if !o.Force {
-		return c, nil
+		return copies, nil
 	}
-	if addCarton(ctx, c, out) != nil && o.Unpack != "" {
-		_ = c.AddFolder(out, o.Folder) // whatever it is, nothing of it is believed
+	if addCarton(ctx, copies, out) != nil && o.Unpack != "" {
+		_ = copies.AddFolder(out, o.Folder) // whatever it is, nothing of it is believed
 	}
-	return c, nil
+	return copies, nil
 }
 
-// addFrom adds what From names.
-func (o PullOptions) addFrom(ctx context.Context, c *carton.Copies, name string) error {
+// addFrom adds what From names. folder is the one that is pulled.
+func (c *call) addFrom(ctx context.Context, copies *carton.Copies, name, folder string) error {
 	loc, err := location.Parse(name)
 	if err != nil {
 		return err
@@ -46,23 +46,23 @@ func (o PullOptions) addFrom(ctx context.Context, c *carton.Copies, name string)
 	switch loc.Kind {
 	case location.KindPath:
 	case location.KindLayout:
-		src, err := newClient(Options{}).open(ctx, loc, openOptions{})
+		src, err := c.open(ctx, loc, OpenOptions{})
 		if err != nil {
 			return err
 		}
-		return addSource(ctx, c, name, src)
+		return addSource(ctx, copies, name, src)
 	default:
 		err := errors.New("is not on this machine")
 		return hint.With(err, "name a file or folder: what it has of the model is copied from there")
 	}
 	if fi, err := os.Stat(loc.Path); err != nil || !fi.IsDir() {
-		return addCarton(ctx, c, loc.Path)
+		return addCarton(ctx, copies, loc.Path)
 	}
 	if _, err := os.Lstat(filepath.Join(loc.Path, carton.ManifestName)); !errors.Is(err, fs.ErrNotExist) {
-		return addCarton(ctx, c, loc.Path)
+		return addCarton(ctx, copies, loc.Path)
 	}
-	for _, folder := range []string{o.Folder, "", "model"} {
-		if err := c.AddFolder(loc.Path, folder); err != nil {
+	for _, folder := range []string{folder, "", "model"} {
+		if err := copies.AddFolder(loc.Path, folder); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,7 @@ const unchanged = 7*mib + 77
 func pushVersion(t *testing.T, r *registrytest.Registry, n byte, mapping convert.Options) string {
 	t.Helper()
 	ref := r.Host + "/org/m:" + string('0'+n)
-	if _, err := PushSource(t.Context(), version(n), "version", ref, PushOptions{Options: impatient(), Mapping: mapping}); err != nil {
+	if _, err := fresh(impatient()).PushSource(t.Context(), version(n), "version", ref, PushOptions{Mapping: mapping}); err != nil {
 		t.Fatal(err)
 	}
 	return ref
@@ -60,42 +60,42 @@ func TestUnchangedMembersAreNotDownloaded(t *testing.T) {
 		one, two := pushVersion(t, r, 1, mapping), pushVersion(t, r, 2, mapping)
 		for name, pull := range map[string]func(t *testing.T, dir string) PullOptions{
 			"over the file": func(t *testing.T, dir string) PullOptions {
-				o := PullOptions{Options: impatient(), Output: filepath.Join(dir, "m.carton")}
+				o := PullOptions{Output: filepath.Join(dir, "m.carton")}
 				pulled(t, one, o)
 				o.Force = true
 				return o
 			},
 			"over the folder": func(t *testing.T, dir string) PullOptions {
-				o := PullOptions{Options: impatient(), Unpack: filepath.Join(dir, "m")}
+				o := PullOptions{Unpack: filepath.Join(dir, "m")}
 				pulled(t, one, o)
 				o.Force = true
 				return o
 			},
 			"over a choice": func(t *testing.T, dir string) PullOptions {
-				o := PullOptions{Options: impatient(), Unpack: filepath.Join(dir, "m"), Folder: "model"}
+				o := PullOptions{Unpack: filepath.Join(dir, "m"), Folder: "model"}
 				pulled(t, one, o)
 				o.Force = true
 				return o
 			},
 			"a file from a folder": func(t *testing.T, dir string) PullOptions {
-				pulled(t, one, PullOptions{Options: impatient(), Unpack: filepath.Join(dir, "old")})
-				return PullOptions{Options: impatient(), Output: filepath.Join(dir, "m.carton"), From: []string{filepath.Join(dir, "old")}}
+				pulled(t, one, PullOptions{Unpack: filepath.Join(dir, "old")})
+				return PullOptions{Output: filepath.Join(dir, "m.carton"), From: []string{filepath.Join(dir, "old")}}
 			},
 			"a folder from a file": func(t *testing.T, dir string) PullOptions {
-				pulled(t, one, PullOptions{Options: impatient(), Output: filepath.Join(dir, "old.carton")})
-				return PullOptions{Options: impatient(), Unpack: filepath.Join(dir, "m"), From: []string{filepath.Join(dir, "old.carton")}}
+				pulled(t, one, PullOptions{Output: filepath.Join(dir, "old.carton")})
+				return PullOptions{Unpack: filepath.Join(dir, "m"), From: []string{filepath.Join(dir, "old.carton")}}
 			},
 			"from loose files": func(t *testing.T, dir string) PullOptions {
-				pulled(t, one, PullOptions{Options: impatient(), Unpack: filepath.Join(dir, "old"), Folder: "model"})
-				return PullOptions{Options: impatient(), Output: filepath.Join(dir, "m.carton"), From: []string{filepath.Join(dir, "old")}}
+				pulled(t, one, PullOptions{Unpack: filepath.Join(dir, "old"), Folder: "model"})
+				return PullOptions{Output: filepath.Join(dir, "m.carton"), From: []string{filepath.Join(dir, "old")}}
 			},
 			"from two": func(t *testing.T, dir string) PullOptions {
 				for i, folder := range []string{"model", "misc"} {
-					pulled(t, one, PullOptions{Options: impatient(), Unpack: filepath.Join(dir, string('a'+rune(i))), Folder: folder})
+					pulled(t, one, PullOptions{Unpack: filepath.Join(dir, string('a'+rune(i))), Folder: folder})
 				}
 				return PullOptions{
-					Options: impatient(), Output: filepath.Join(dir, "m.carton"),
-					From: []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")},
+					Output: filepath.Join(dir, "m.carton"),
+					From:   []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")},
 				}
 			},
 		} {
@@ -122,7 +122,7 @@ func TestUnchangedMembersAreNotDownloaded(t *testing.T) {
 
 func pulled(t *testing.T, ref string, opts PullOptions) *PullResult {
 	t.Helper()
-	result, err := Pull(t.Context(), ref, opts)
+	result, err := fresh(impatient()).Pull(t.Context(), ref, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestDamagedCopiesAreDownloaded(t *testing.T) {
 			t.Run(name+"/"+form, func(t *testing.T) {
 				r := registrytest.New(t, registrytest.Config{})
 				one, two := pushVersion(t, r, 1, mapping), pushVersion(t, r, 2, mapping)
-				opts := PullOptions{Options: impatient(), Output: filepath.Join(t.TempDir(), "m.carton")}
+				opts := PullOptions{Output: filepath.Join(t.TempDir(), "m.carton")}
 				pulled(t, one, opts)
 				b, err := os.ReadFile(opts.Output)
 				if err != nil {
@@ -173,12 +173,12 @@ func TestDamagedCopiesAreDownloaded(t *testing.T) {
 func TestTheOldFileStaysUntilTheNewOneIsWhole(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{})
 	one, two := pushVersion(t, r, 1, convert.Options{}), pushVersion(t, r, 2, convert.Options{})
-	opts := PullOptions{Options: impatient(), Output: filepath.Join(t.TempDir(), "m.carton")}
+	opts := PullOptions{Output: filepath.Join(t.TempDir(), "m.carton")}
 	pulled(t, one, opts)
 	entry, _ := version(2).Manifest().Lookup("model/c.bin")
 	r.Break(registrytest.Fault{Methods: "GET", Path: "blobs/sha256:" + entry.Hash, Times: -1, Effect: registrytest.Answer(403, "no")})
 	opts.Force = true
-	if _, err := Pull(t.Context(), two, opts); err == nil {
+	if _, err := fresh(impatient()).Pull(t.Context(), two, opts); err == nil {
 		t.Fatal("got no error")
 	}
 	wantVersion(t, opts.Output, 1)
@@ -194,7 +194,7 @@ func TestTheOldFileStaysUntilTheNewOneIsWhole(t *testing.T) {
 func TestNothingIsCopiedOfWhatIsLinked(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{})
 	one, two := pushVersion(t, r, 1, convert.Options{}), pushVersion(t, r, 2, convert.Options{})
-	opts := PullOptions{Options: impatient(), Output: filepath.Join(t.TempDir(), "m.carton"), Thin: true}
+	opts := PullOptions{Output: filepath.Join(t.TempDir(), "m.carton"), Thin: true}
 	pulled(t, one, opts)
 	opts.Force, opts.Thin = true, false
 	if result := pulled(t, two, opts); result.BytesReused > 1000 || len(result.NotReused) > 0 {
@@ -213,12 +213,12 @@ func TestFromWhatIsNoCarton(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, from := range []string{text, filepath.Join(dir, "gone"), ref, "https://host/m.carton"} {
-		opts := PullOptions{Options: impatient(), Output: filepath.Join(dir, "m.carton"), From: []string{from}}
-		if _, err := Pull(t.Context(), ref, opts); err == nil || !strings.Contains(err.Error(), "take from "+from) {
+		opts := PullOptions{Output: filepath.Join(dir, "m.carton"), From: []string{from}}
+		if _, err := fresh(impatient()).Pull(t.Context(), ref, opts); err == nil || !strings.Contains(err.Error(), "take from "+from) {
 			t.Errorf("%s: got %v, want an error that names it", from, err)
 		}
 	}
 	// What is replaced may be anything.
-	pulled(t, ref, PullOptions{Options: impatient(), Output: text, Force: true})
+	pulled(t, ref, PullOptions{Output: text, Force: true})
 	wantVersion(t, text, 1)
 }

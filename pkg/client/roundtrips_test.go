@@ -91,21 +91,21 @@ func TestRoundTripsInARow(t *testing.T) {
 			})
 		}
 		push := func(o Options) error {
-			_, err := PushSource(t.Context(), src, "small", ref, PushOptions{Options: o})
+			_, err := fresh(o).PushSource(t.Context(), src, "small", ref, PushOptions{})
 			return err
 		}
 		run("push", push)
 		run("push again", push)
 		run("pull", func(o Options) error {
-			_, err := Pull(t.Context(), ref, PullOptions{Options: o, Output: filepath.Join(t.TempDir(), "m.carton")})
+			_, err := fresh(o).Pull(t.Context(), ref, PullOptions{Output: filepath.Join(t.TempDir(), "m.carton")})
 			return err
 		})
 		run("resolve", func(o Options) error {
-			_, err := Resolve(t.Context(), ref, o)
+			_, err := fresh(o).Resolve(t.Context(), ref)
 			return err
 		})
 		run("inspect", func(o Options) error {
-			src, err := OpenSource(t.Context(), ref, o)
+			src, err := fresh(o).Open(t.Context(), ref, OpenOptions{})
 			if err != nil {
 				return err
 			}

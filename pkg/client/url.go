@@ -21,8 +21,8 @@ import (
 // openURL opens a carton on a web server. Whoever names it means the host, so
 // it may be a private one, and the environment's proxy is used; redirects must
 // stay with https. Every request ends with ctx.
-func (c *client) openURL(ctx context.Context, address string) (carton.Source, error) {
-	reg, err := c.registry()
+func (c *call) openURL(ctx context.Context, address string) (carton.Source, error) {
+	reg, err := c.registries()
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (w *webCarton) Close() error { return errors.Join(w.Reader.Close(), w.r.Clo
 // countedAt counts what is read.
 type countedAt struct {
 	*httprange.ReaderAt
-	client *client
+	call *call
 }
 
 // OpenRange opens a long range as one stream, past what ReadAt holds.
@@ -93,11 +93,11 @@ func (c *countedAt) OpenRange(ctx context.Context, off, n int64) (io.ReadCloser,
 	if err != nil {
 		return nil, err
 	}
-	return &counted{r, &c.client.received}, nil
+	return &counted{r, &c.call.received}, nil
 }
 
 func (c *countedAt) ReadAt(p []byte, off int64) (int, error) {
 	n, err := c.ReaderAt.ReadAt(p, off)
-	c.client.received.Add(int64(n))
+	c.call.received.Add(int64(n))
 	return n, err
 }

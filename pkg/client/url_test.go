@@ -40,7 +40,7 @@ func serve(w http.ResponseWriter, r *http.Request, content []byte) {
 
 func TestACartonOnAWebServer(t *testing.T) {
 	url, opts := web(t, serve)
-	src, err := OpenSource(t.Context(), url, opts)
+	src, err := fresh(opts).Open(t.Context(), url, OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,13 +53,12 @@ func TestACartonOnAWebServer(t *testing.T) {
 	if _, err := carton.ReadMember(t.Context(), src, "model/a.bin", 1<<20); err == nil {
 		t.Error("a closed source was read")
 	}
-	target := inMemory()
-	opts.Target = target
-	pushed, err := Push(t.Context(), url, "1", PushOptions{Options: opts})
+	opts.Repository = within(inMemory()).Repository
+	pushed, err := fresh(opts).Push(t.Context(), url, "h.io/m:1", PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := pushTo(t, inMemory(), "1", sample()).Digest; pushed.Digest != want {
+	if want := pushTo(t, inMemory(), "h.io/m:1", sample()).Digest; pushed.Digest != want {
 		t.Errorf("got %s, want that of the file, %s", pushed.Digest, want)
 	}
 }
@@ -83,7 +82,7 @@ func TestWebServersThatDoNotServe(t *testing.T) {
 	} {
 		url, opts := web(t, test.handler)
 		url = strings.Replace(url, "https://", "https://user:password@", 1) + "?token=secret"
-		src, err := OpenSource(t.Context(), url, opts)
+		src, err := fresh(opts).Open(t.Context(), url, OpenOptions{})
 		if err == nil {
 			src.Close()
 			t.Errorf("%s: got no error", name)
@@ -106,7 +105,7 @@ func TestAWebServerThatLies(t *testing.T) {
 		requests++
 		serve(w, r, bytes.ReplaceAll(b, []byte("aaaa"), []byte("AAAA")))
 	})
-	src, err := OpenSource(t.Context(), url, opts)
+	src, err := fresh(opts).Open(t.Context(), url, OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +114,7 @@ func TestAWebServerThatLies(t *testing.T) {
 		t.Errorf("got %v, want ErrChecksum", err)
 	}
 	out := filepath.Join(t.TempDir(), "m.carton")
-	if _, err := Pull(t.Context(), url, PullOptions{Options: opts, Output: out}); !errors.Is(err, carton.ErrChecksum) {
+	if _, err := fresh(opts).Pull(t.Context(), url, PullOptions{Output: out}); !errors.Is(err, carton.ErrChecksum) {
 		t.Errorf("got %v, want ErrChecksum", err)
 	}
 	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {

@@ -103,7 +103,7 @@ func newBuilder(ctx context.Context, src carton.Source, opts Options) (*builder,
 		return nil, err
 	}
 	b := &builder{src: src, opts: opts}
-	if b.info, err = readInfo(ctx, src, opts.AllowInvalidInfo); err != nil {
+	if b.info, err = readInfo(ctx, src, opts.AllowInvalid); err != nil {
 		return nil, err
 	}
 	if b.annotations, err = manifestAnnotations(b.info, src.Manifest().ModelHash(), opts); err != nil {

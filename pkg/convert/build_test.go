@@ -42,7 +42,7 @@ func TestCartonTomlWithErrors(t *testing.T) {
 	if _, err := artifactOf(t.Context(), src(), Options{}); !errors.Is(err, carton.ErrFormat) {
 		t.Errorf("got %v, want ErrFormat", err)
 	}
-	a, err := artifactOf(t.Context(), src(), Options{AllowInvalidInfo: true})
+	a, err := artifactOf(t.Context(), src(), Options{AllowInvalid: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestCartonTomlWithErrors(t *testing.T) {
 		t.Errorf("got the url %q from a number", got)
 	}
 	empty := cartontest.New(map[string][]byte{"carton.toml": nil, "model/a": []byte("a")}, nil)
-	if _, err := artifactOf(t.Context(), empty, Options{AllowInvalidInfo: true}); err != nil {
+	if _, err := artifactOf(t.Context(), empty, Options{AllowInvalid: true}); err != nil {
 		t.Errorf("an empty carton.toml: %v", err)
 	}
 }
@@ -63,7 +63,7 @@ func TestCartonTomlIsNeverForgivenItsHash(t *testing.T) {
 	src := cartontest.New(nil, nil, cartontest.WithOpen(func(string, int, io.Reader) (io.Reader, error) {
 		return strings.NewReader("other bytes"), nil
 	}))
-	if _, err := artifactOf(t.Context(), src, Options{AllowInvalidInfo: true}); !errors.Is(err, carton.ErrChecksum) {
+	if _, err := artifactOf(t.Context(), src, Options{AllowInvalid: true}); !errors.Is(err, carton.ErrChecksum) {
 		t.Errorf("got %v, want ErrChecksum", err)
 	}
 }

@@ -179,7 +179,7 @@ func TestLayersByRole(t *testing.T) {
 	src := cartontest.New(map[string][]byte{
 		carton.InfoName: []byte("homepage = 3\n" + cartontest.Info + rolesTable), "model/config.py": []byte("x"),
 	}, nil)
-	a, err := artifactOf(t.Context(), src, Options{AllowInvalidInfo: true})
+	a, err := artifactOf(t.Context(), src, Options{AllowInvalid: true})
 	if err != nil || a.Layers[2].MediaType != "application/vnd.cnai.model.weight.config.v1.raw" {
 		t.Errorf("got %+v, %v", a, err)
 	}

@@ -46,7 +46,7 @@ func PlanImage(ctx context.Context, src *Source, opts ImageOptions) (*ImagePlan,
 	if IsImage(whole) {
 		return nil, hint.With(errors.New("is the image form of a carton already"), "name the artifact that it was made of")
 	}
-	build := Options{Layers: FormTar, Image: true, AllowInvalidInfo: true}
+	build := Options{Layers: FormTar, Image: true, AllowInvalid: true}
 	b, err := newBuilder(ctx, src, build)
 	if err != nil {
 		return nil, err

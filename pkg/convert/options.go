@@ -97,10 +97,10 @@ type Options struct {
 	// Created is the artifact's time of creation; the zero time is left out.
 	// Commands take it from SOURCE_DATE_EPOCH and from nowhere else.
 	Created time.Time
-	// AllowInvalidInfo makes an artifact of a carton whose carton.toml breaks the
+	// AllowInvalid makes an artifact of a carton whose carton.toml breaks the
 	// rules too. What can't be read from it is left out of annotations and config.
 	// Structure, names and hashes are never forgiven.
-	AllowInvalidInfo bool
+	AllowInvalid bool
 	// LinkOrigins are the repositories that content may be mounted from because
 	// LINKS names it there; the source's own needs no leave.
 	LinkOrigins []layout.Origin

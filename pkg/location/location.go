@@ -3,7 +3,6 @@
 package location
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -46,8 +45,6 @@ const (
 	KindRegistry
 	// KindURL: a carton that a web server serves.
 	KindURL
-	// KindTarget: an artifact in a store that has no name.
-	KindTarget
 )
 
 // Location is a place that holds a carton, or is to hold one.
@@ -121,8 +118,6 @@ func Parse(s string) (Location, error) {
 func (l Location) String() string {
 	var s string
 	switch l.Kind {
-	case KindTarget: // for errors; nothing reads it again
-		return cmp.Or(l.Tag, l.Digest.String(), "target")
 	case KindURL:
 		return l.URL
 	case KindLayout:
@@ -175,20 +170,19 @@ func (l Location) Untagged() Location {
 	return l
 }
 
-// ParseDestination says where a push goes: an artifact's location, followed by more
-// tags behind commas ("host/repository:1,1.2,latest"). The first tag, or the
-// digest, is the location's; there must be one.
-func ParseDestination(s string) (Location, []string, error) {
-	var more []string
+// ParseDestination says where a push goes, and all tags that it moves: an artifact's
+// location, followed by more tags behind commas ("host/repository:1,1.2,latest").
+// The first tag, or the digest, is the location's; there must be one.
+func ParseDestination(s string) (loc Location, tags []string, err error) {
 	for {
 		i := strings.LastIndexByte(s, ',')
 		if i < 0 || !IsTag(s[i+1:]) {
 			break
 		}
-		more = append([]string{s[i+1:]}, more...)
+		tags = append([]string{s[i+1:]}, tags...)
 		s = s[:i]
 	}
-	loc, err := Parse(s)
+	loc, err = Parse(s)
 	switch {
 	case err != nil:
 		return Location{}, nil, err
@@ -197,10 +191,13 @@ func ParseDestination(s string) (Location, []string, error) {
 		return Location{}, nil, hint.With(err, "write host/repository:TAG, without https://, or oci:DIR:TAG")
 	case loc.Reference() == "":
 		return Location{}, nil, Errorf(s, "got no tag, want %s:TAG", secret.Redact(s))
-	case loc.Tag == "" && len(more) > 0:
+	case loc.Tag == "" && len(tags) > 0:
 		return Location{}, nil, Errorf(s, "got tags behind a digest, want %s:TAG", loc.Untagged())
 	}
-	return loc, more, nil
+	if loc.Tag != "" {
+		tags = append([]string{loc.Tag}, tags...)
+	}
+	return loc, tags, nil
 }
 
 func parseLayout(s, rest string) (Location, error) {

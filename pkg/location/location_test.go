@@ -153,15 +153,15 @@ func TestTarget(t *testing.T) {
 	for _, test := range []struct {
 		in   string
 		loc  Location
-		more []string
+		tags []string
 	}{
-		{"h.io/m:1", reg, nil},
-		{"h.io/m:1,1.2,latest", reg, []string{"1.2", "latest"}},
-		{"oci:a,b/c:1,2", Location{Kind: KindLayout, Path: "a,b/c", Tag: "1"}, []string{"2"}},
-		{"oci:a,b:1", Location{Kind: KindLayout, Path: "a,b", Tag: "1"}, nil},
+		{"h.io/m:1", reg, []string{"1"}},
+		{"h.io/m:1,1.2,latest", reg, []string{"1", "1.2", "latest"}},
+		{"oci:a,b/c:1,2", Location{Kind: KindLayout, Path: "a,b/c", Tag: "1"}, []string{"1", "2"}},
+		{"oci:a,b:1", Location{Kind: KindLayout, Path: "a,b", Tag: "1"}, []string{"1"}},
 		{"oci:a@" + aDigest, Location{Kind: KindLayout, Path: "a", Digest: aDigest}, nil},
 	} {
-		loc, more, err := ParseDestination(test.in)
+		loc, tags, err := ParseDestination(test.in)
 		if err != nil {
 			t.Errorf("%s: %v", test.in, err)
 			continue
@@ -169,7 +169,7 @@ func TestTarget(t *testing.T) {
 		if diff := cmp.Diff(test.loc, loc); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", test.in, diff)
 		}
-		if diff := cmp.Diff(test.more, more); diff != "" {
+		if diff := cmp.Diff(test.tags, tags); diff != "" {
 			t.Errorf("%s: tags (-want +got)\n%s", test.in, diff)
 		}
 	}
@@ -177,8 +177,8 @@ func TestTarget(t *testing.T) {
 		"m.carton", "https://h/m.carton", "h.io/m", "oci:dir", "h.io/m,latest",
 		"h.io/m:1,", "h.io/m:1,,2", "h.io/m:1,a b", "h.io/m@" + aDigest + ",latest",
 	} {
-		if loc, more, err := ParseDestination(s); !errors.Is(err, ErrLocation) {
-			t.Errorf("%s: got %+v, %q, %v, want ErrLocation", s, loc, more, err)
+		if loc, tags, err := ParseDestination(s); !errors.Is(err, ErrLocation) {
+			t.Errorf("%s: got %+v, %q, %v, want ErrLocation", s, loc, tags, err)
 		}
 	}
 }
