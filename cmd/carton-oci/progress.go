@@ -3,11 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 )
 
@@ -22,33 +22,38 @@ const (
 // file, a line now and then. What receives events only counts; a ticker draws, so that ten
 // thousand members cost nothing.
 type display struct {
-	count tally
+	out     io.Writer // standard error
+	screen  *screen   // the same where it is a terminal that bars are drawn on, else nil
+	verb    string    // what the command does to bytes ("push")
+	count   counter
+	meter   meter
+	retries *retries
+
 	done  chan struct{}
 	ended sync.WaitGroup
-	drawn bool // bars, on a terminal
 }
 
-// startDisplay shows what its report method is told until stop. verb is what
-// the command does to bytes ("push").
+// startDisplay shows what its report method is told until stop.
 func startDisplay(w io.Writer, verb string, r *retries) *display {
-	d := &display{done: make(chan struct{})}
-	draw, every := d.lines(w, verb), lineEvery
-	if s, ok := w.(*screen); ok {
-		if columns, _ := terminalSize(s); columns > 0 {
-			draw, every = (&bars{screen: s, verb: verb, count: &d.count, retries: r}).draw, barEvery
-			d.drawn = true
-		}
+	d := &display{out: w, verb: verb, retries: r, done: make(chan struct{})}
+	every := lineEvery
+	if columns, _ := terminalSize(w); columns > 0 {
+		d.screen, _ = w.(*screen)
+		every = barEvery
 	}
-	draw(false) // the rate counts from here
+	d.show() // the rate counts from here
 	d.ended.Go(func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
-				draw(false)
+				d.show()
 			case <-d.done:
-				draw(true)
+				// What there is to say at the end is the command's result.
+				if d.screen != nil {
+					d.screen.draw(nil)
+				}
 				return
 			}
 		}
@@ -69,22 +74,31 @@ func (d *display) stop() {
 	d.ended.Wait()
 }
 
-// lines writes a line each time. The last one is left out: what there is to say
-// at the end is the command's result.
-func (d *display) lines(w io.Writer, verb string) func(last bool) {
-	var p pace
-	return func(last bool) {
-		s := d.count.sum()
-		rate := p.rate(time.Now(), s.moved)
-		if last || s.total <= 0 {
-			return
+// show draws the bars anew, or writes a line.
+func (d *display) show() {
+	now, s := time.Now(), d.count.sum()
+	rate := d.meter.rate(now, s.moved)
+	if d.screen == nil {
+		if text := s.line(rate); text != "" {
+			fmt.Fprintf(d.out, "%s: %s\n", d.verb, text)
 		}
-		parts := []string{fmt.Sprintf("%s of %s", errtext.Size(s.done), errtext.Size(s.total)), fmt.Sprintf("%d %%", s.percent())}
-		for _, more := range []string{speed(rate), s.left(rate), s.besides()} {
-			if more != "" {
-				parts = append(parts, more)
-			}
-		}
-		fmt.Fprintf(w, "%s: %s\n", verb, strings.Join(parts, ", "))
+		return
 	}
+	columns, lines := terminalSize(d.screen)
+	drawn := barLines(d.verb, s, rate, d.count.underWay(min(barsShown, lines-4)), columns-1)
+	if text := d.retries.waiting(now); text != "" {
+		drawn = append(drawn, shorten(remark(text), columns-1))
+	}
+	d.screen.draw(drawn)
+}
+
+// line is the state of all transfers on one line, "" while nothing is known.
+func (s sums) line(rate float64) string {
+	if s.total <= 0 {
+		return ""
+	}
+	parts := []string{
+		sizesText(s.done, s.total), strings.TrimSpace(percentText(s.done, s.total)), speed(rate), timeLeft(s.done, s.total, rate), s.besides(),
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/registry"
 )
 
-func TestTally(t *testing.T) {
-	var count tally
+func TestCounter(t *testing.T) {
+	var count counter
 	for i, step := range []struct {
 		event progress.Event
 		want  sums
@@ -57,7 +57,7 @@ func TestWhatNeedNotTravelIsSaid(t *testing.T) {
 }
 
 func TestUnderWayIsWhatMoves(t *testing.T) {
-	var count tally
+	var count counter
 	for i := range 10_000 {
 		name := strconv.Itoa(i)
 		count.add(progress.Event{Name: name, State: progress.Started, Total: 1})
@@ -78,25 +78,25 @@ func TestUnderWayIsWhatMoves(t *testing.T) {
 	}
 }
 
-func TestPaceForgets(t *testing.T) {
-	var p pace
+func TestMeterForgets(t *testing.T) {
+	var m meter
 	start := time.Unix(1_000_000, 0)
-	if got := p.rate(start, 0); got != 0 {
+	if got := m.rate(start, 0); got != 0 {
 		t.Errorf("after one sample: got %v, want 0", got)
 	}
 	for i := range 30 { // 1 MB/s, then nothing
-		p.rate(start.Add(time.Duration(i)*time.Second), int64(i)*1_000_000)
+		m.rate(start.Add(time.Duration(i)*time.Second), int64(i)*1_000_000)
 	}
-	if got := p.rate(start.Add(30*time.Second), 30_000_000); got != 1_000_000 {
+	if got := m.rate(start.Add(30*time.Second), 30_000_000); got != 1_000_000 {
 		t.Errorf("got %v bytes a second, want 1,000,000", got)
 	}
-	if n := len(p.samples); n > 13 {
+	if n := len(m.samples); n > 13 {
 		t.Errorf("%d samples are kept", n)
 	}
 	for i := range 30 {
-		p.rate(start.Add(time.Duration(31+i)*time.Second), 30_000_000)
+		m.rate(start.Add(time.Duration(31+i)*time.Second), 30_000_000)
 	}
-	if got := p.rate(start.Add(61*time.Second), 30_000_000); got != 0 {
+	if got := m.rate(start.Add(61*time.Second), 30_000_000); got != 0 {
 		t.Errorf("nothing moves: got %v bytes a second", got)
 	}
 }
@@ -106,25 +106,23 @@ func TestSpeedAndWhatIsLeft(t *testing.T) {
 	for rate, want := range map[float64][2]string{
 		0: {"", ""}, 120e6: {"120 MB/s", "12s left"}, 1000: {"1.0 kB/s", "416h40m0s left"},
 	} {
-		if got := [2]string{speed(rate), s.left(rate)}; got != want {
+		if got := [2]string{speed(rate), timeLeft(s.done, s.total, rate)}; got != want {
 			t.Errorf("at %v: got %q, want %q", rate, got, want)
 		}
 	}
-	if got := (sums{done: 2, total: 2}).left(1000); got != "" {
+	if got := timeLeft(2, 2, 1000); got != "" {
 		t.Errorf("at the end: got %q", got)
 	}
 }
 
 func TestLinesOfProgress(t *testing.T) {
 	var b bytes.Buffer
-	d := &display{}
-	draw := d.lines(&b, "push")
-	draw(false) // nothing is known yet
+	d := &display{out: &b, verb: "push"}
+	d.show() // nothing is known yet
 	d.report(progress.Event{Name: "a", State: progress.Resumed, Done: 1_500_000, Total: 3_000_000})
-	draw(false)
+	d.show()
 	d.report(progress.Event{Name: "b", State: progress.Exists, Total: 1_000_000})
-	draw(false)
-	draw(true) // what there is to say at the end is the command's result
+	d.show()
 	want := "push: 1.5 MB of 3.0 MB, 50 %, 1.5 MB resumed\npush: 2.5 MB of 4.0 MB, 62 %, 1.5 MB resumed, 1 exist\n"
 	if got := b.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)

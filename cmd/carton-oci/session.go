@@ -163,7 +163,7 @@ func (s *session) retrying(r registry.Retry) {
 func (s *session) showProgress(verb string) {
 	if s.showing {
 		s.display = startDisplay(s.err, verb, &s.retries)
-		s.drawing.Store(s.display.drawn)
+		s.drawing.Store(s.display.screen != nil)
 		s.progress = s.display.report
 	}
 }

@@ -6,14 +6,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 )
 
-// tally adds up the events of many transfers.
-type tally struct {
+// counter adds up the events of many transfers.
+type counter struct {
 	mu        sync.Mutex
 	transfers map[string]*transfer
 	moving    map[string]*transfer // those of them whose bytes are on the way
@@ -45,7 +44,7 @@ type sums struct {
 	mounted     int   // transfers that the registry did by itself
 }
 
-func (t *tally) add(e progress.Event) {
+func (t *counter) add(e progress.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.transfers == nil {
@@ -85,7 +84,7 @@ func (t *tally) add(e progress.Event) {
 }
 
 // sum returns the sums.
-func (t *tally) sum() sums {
+func (t *counter) sum() sums {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.sums
@@ -93,7 +92,7 @@ func (t *tally) sum() sums {
 
 // underWay returns the transfers whose bytes are on the way, at most n, those
 // that began first.
-func (t *tally) underWay(n int) []transfer {
+func (t *counter) underWay(n int) []transfer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var list []transfer
@@ -117,57 +116,4 @@ func (s sums) besides() string {
 		parts = append(parts, fmt.Sprintf("%d mounted", s.mounted))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// percent returns how much is through, 0 to 100.
-func (s sums) percent() int64 {
-	if s.total <= 0 {
-		return 0
-	}
-	return int64(100 * (float64(s.done) / float64(s.total)))
-}
-
-// paceOver is the time that a rate is measured over: long enough to be calm, and
-// short enough to follow a line that changes.
-const paceOver = 10 * time.Second
-
-// pace measures how fast bytes move.
-type pace struct{ samples []sample }
-
-type sample struct {
-	at    time.Time
-	moved int64
-}
-
-// rate takes one more sample, and returns bytes a second; 0 is not known yet.
-func (p *pace) rate(now time.Time, moved int64) float64 {
-	p.samples = append(p.samples, sample{now, moved})
-	for len(p.samples) > 2 && now.Sub(p.samples[1].at) >= paceOver {
-		p.samples = p.samples[1:]
-	}
-	first := p.samples[0]
-	seconds := now.Sub(first.at).Seconds()
-	if seconds <= 0 {
-		return 0
-	}
-	return float64(moved-first.moved) / seconds
-}
-
-// speed writes a rate: "120 MB/s"; "" while it is not known.
-func speed(rate float64) string {
-	if rate < 1 {
-		return ""
-	}
-	return errtext.Size(int64(rate)) + "/s"
-}
-
-// left writes how long what is left takes at a rate: "8s left"; "" while that is
-// not known.
-func (s sums) left(rate float64) string {
-	left := s.total - s.done
-	if rate < 1 || left <= 0 {
-		return ""
-	}
-	seconds := min(float64(left)/rate, 1e8)
-	return (time.Duration(seconds) * time.Second).String() + " left"
 }
