@@ -29,7 +29,8 @@ type OpenOptions struct {
 	// ModelHash refuses every other model, in lower-case hex.
 	ModelHash string
 
-	preferred *site // where linked content is looked for first, nil for nowhere
+	preferred   *site // where linked content is looked for first, nil for nowhere
+	readsConfig bool  // an artifact's config will be read
 }
 
 // Open opens the carton that ref names, wherever it is, as [location.Parse] reads
@@ -164,7 +165,9 @@ func (c *call) openArtifact(ctx context.Context, loc location.Location, opts Ope
 		return nil, err
 	}
 	f := &reader{Fetcher: s.store, received: &c.received, modelHash: opts.ModelHash, raw: raw, digest: desc.Digest}
-	src, err := convert.Open(ctx, f, desc, convert.OpenOptions{Wrap: opts.Wrap, Plain: opts.Plain, Origin: s.origin()})
+	src, err := convert.Open(ctx, f, desc, convert.OpenOptions{
+		Wrap: opts.Wrap, Plain: opts.Plain, Origin: s.origin(), ReadsConfig: opts.readsConfig,
+	})
 	if err != nil {
 		return nil, err
 	}

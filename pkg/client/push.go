@@ -66,7 +66,7 @@ func (c *Client) pushFrom(ctx context.Context, source, ref string, opts PushOpti
 	if p.site, err = c.site(ctx, to, true); err != nil {
 		return nil, fmt.Errorf("push %s: %w", to, err)
 	}
-	src, err := p.call.open(ctx, from, OpenOptions{preferred: p.site})
+	src, err := p.call.open(ctx, from, OpenOptions{preferred: p.site, readsConfig: opts.Mapping.KeepsForm()})
 	if err != nil {
 		return nil, fmt.Errorf("push %s: %w", from.Redacted(), err)
 	}

@@ -23,6 +23,9 @@ type OpenOptions struct {
 	// Origin is the repository that the artifact is in, so that [Build] of the
 	// source can name it as one that its blobs can be mounted from.
 	Origin layout.Origin
+	// ReadsConfig says that the config will be read ([Copy] does), so that it can be
+	// fetched together with the rest.
+	ReadsConfig bool
 }
 
 // Wrap is what a plain model lacks to be a carton.
@@ -39,8 +42,9 @@ type Wrap struct {
 }
 
 // Open opens the artifact that desc describes as a carton. It reads the image
-// manifest and MANIFEST; where MANIFEST is not a layer of its own it looks for
-// it, and where there is none it reads what it needs to make one.
+// manifest and MANIFEST, and begins to fetch carton.toml. Where MANIFEST is not a
+// layer of its own it looks for it, and where there is none it reads what it needs
+// to make one.
 //
 // It accepts the media types of all families in any mix, raw and tar,
 // compressed or not, whoever pushed them. Anything that is no model artifact is
@@ -76,6 +80,7 @@ func (s *Source) open(ctx context.Context) error {
 	if err := s.classify(); err != nil {
 		return err
 	}
+	s.prefetch(ctx)
 	found, err := s.findManifest(ctx)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -19,12 +20,13 @@ import (
 
 // Source is an artifact as a carton. [Open] makes one.
 //
-// What it reads of an artifact of this mapping: the image manifest and MANIFEST
-// at once, the bundles of symlinks (headers only) when members are first asked
-// for, and content as it is opened. Members of one tar layer that are opened one
-// after another, in the order of Members, come from one request, each byte once.
+// What it reads of an artifact of this mapping: the image manifest, then MANIFEST,
+// and carton.toml with it where both are small raw layers; the bundles of symlinks
+// (headers only) when members are first asked for; content as it is opened. Members
+// of one tar layer that are opened one after another, in the order of Members, come
+// from one request, each byte once.
 type Source struct {
-	fetcher  layout.Fetcher
+	fetcher  *prefetcher
 	opts     OpenOptions
 	desc     ocispec.Descriptor
 	raw      []byte
@@ -64,7 +66,8 @@ type place struct {
 }
 
 func newSource(f layout.Fetcher, desc ocispec.Descriptor, opts OpenOptions) *Source {
-	s := &Source{fetcher: f, desc: desc, opts: opts, places: map[string]*place{}}
+	fetcher := &prefetcher{Fetcher: f, blobs: map[digest.Digest]*prefetched{}}
+	s := &Source{fetcher: fetcher, desc: desc, opts: opts, places: map[string]*place{}}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.streams.open = s.openTar
 	s.streams.seekable = func(layer int) bool { return s.layers[layer].format == formatTar }
@@ -231,6 +234,7 @@ func bytesAt(b []byte) func(off, n int64) (io.ReadCloser, error) {
 // Close ends every request and every reader of the source.
 func (s *Source) Close() error {
 	s.end()
+	s.fetcher.running.Wait()
 	s.streams.close()
 	return nil
 }

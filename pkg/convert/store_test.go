@@ -160,6 +160,7 @@ func opened(t testing.TB, s *shelf, desc ocispec.Descriptor, opts OpenOptions) *
 	if err != nil {
 		t.Fatal(err)
 	}
+	src.fetcher.running.Wait() // so that a test may count requests
 	t.Cleanup(func() {
 		src.Close()
 		if s.open != 0 {

@@ -1,5 +1,5 @@
-// Oras pushes files, pulls them again, resolves a reference and fetches its image
-// manifest, with oras-go's own file store and oras.Copy, the way the oras command
+// Oras pushes files, pulls them again, resolves a reference and reads what says what
+// a model is, with oras-go's own file store and oras.Copy, the way the oras command
 // does it, with its defaults: five blobs at once on a push, three on a pull
 // (https://github.com/oras-project/oras/blob/v1.3.0/cmd/oras/root/push.go,
 // pull.go), a client that retries, HTTP/2 where TLS offers it. It is what the
@@ -8,13 +8,16 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2"
+	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/content/file"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -47,12 +50,31 @@ func main() {
 		check(store.Close())
 	case "resolve": // as oras resolve
 		_, err = oras.Resolve(ctx, repo, tag, oras.DefaultResolveOptions)
-	case "inspect": // as oras manifest fetch, the nearest that it has
-		_, _, err = oras.FetchBytes(ctx, repo, tag, oras.DefaultFetchBytesOptions)
+	case "inspect":
+		inspect(ctx, repo, tag)
 	default:
 		err = fmt.Errorf("%q: want push, pull, resolve or inspect", verb)
 	}
 	check(err)
+}
+
+// inspect reads what carton-oci inspect does, which oras has no command for: the
+// image manifest, then MANIFEST and carton.toml at the same time.
+func inspect(ctx context.Context, repo *remote.Repository, tag string) {
+	_, raw, err := oras.FetchBytes(ctx, repo, tag, oras.DefaultFetchBytesOptions)
+	check(err)
+	var m ocispec.Manifest
+	check(json.Unmarshal(raw, &m))
+	var running sync.WaitGroup
+	for _, l := range m.Layers {
+		if title := l.Annotations[ocispec.AnnotationTitle]; title == "MANIFEST" || title == "carton.toml" {
+			running.Go(func() {
+				_, err := content.FetchAll(ctx, repo, l)
+				check(err)
+			})
+		}
+	}
+	running.Wait()
 }
 
 func push(ctx context.Context, store *file.Store, dir string, repo *remote.Repository, opts oras.CopyOptions) {
