@@ -69,6 +69,10 @@ func after(d time.Duration, s os.Signal) func(*exec.Cmd) {
 	}
 }
 
+// textBytes is how many bytes of a journal say whose the partial is; of its content
+// says what follows.
+const textBytes = 4 << 10
+
 // spoil changes the journal beside an output, wherever that is.
 func spoil(change func(b []byte) []byte) func(*testing.T, string) {
 	return func(t *testing.T, out string) {
@@ -126,11 +130,11 @@ var interferences = map[string]interference{
 	"files may not be large":    {shell: `ulimit -f 2048; exec "$@"`},
 	"files may not be so large": {shell: `ulimit -f 20000; exec "$@"`, may: true},
 	"the journal's header is damaged": {
-		before: spoil(func(b []byte) []byte { b[50] ^= 1; return b }),
+		before: spoil(func(b []byte) []byte { b[textBytes+50] ^= 1; return b }),
 		answer: text(503, ""),
 	},
 	"the journal's first records are damaged": {
-		before: spoil(func(b []byte) []byte { clear(b[96:min(len(b), 130)]); return b }),
+		before: spoil(func(b []byte) []byte { clear(b[textBytes+96 : min(len(b), textBytes+130)]); return b }),
 		answer: text(503, ""),
 	},
 	"the journal ends in garbage": {before: spoil(func(b []byte) []byte { return append(b, "garbage"...) }), answer: text(404, "")},

@@ -16,7 +16,7 @@ import (
 	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
-// A journal is a file beside the one that is being made:
+// A journal is a file beside the one that is being made, or a part of it:
 //
 //	header   32 bytes of text (journalMagic), 32 bytes: the identity of the job's
 //	         content, 32 bytes: that of its layout
@@ -44,8 +44,8 @@ const (
 	unsynced = 1<<32 - 1
 )
 
-// JournalFile is where a journal is kept: an *os.File.
-type JournalFile interface {
+// JournalFile is where a journal is kept.
+type JournalFile = interface {
 	io.ReaderAt
 	io.WriterAt
 	Truncate(size int64) error

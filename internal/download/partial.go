@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -16,8 +15,8 @@ type Output interface {
 	Partial() string
 	// Stale reports whether it holds what an earlier run left.
 	Stale() bool
-	// Journal is the file beside it; nil where nothing is to be remembered.
-	Journal() *os.File
+	// Journal is what is remembered beside it; nil where nothing is to be.
+	Journal() JournalFile
 	// Clear removes what it holds.
 	Clear() error
 	// Commit gives it its name. Unsynced: that failed at bringing it to the disk.

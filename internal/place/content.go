@@ -106,5 +106,5 @@ func (d *Folder) Symlink(target, path string) error {
 
 // Explain is the function [Explain] for a path in the folder.
 func (d *Folder) Explain(op, path string, err error) error {
-	return Explain(op, filepath.Join(d.out.name, filepath.FromSlash(path)), err)
+	return Explain(op, filepath.Join(d.name, filepath.FromSlash(path)), err)
 }

@@ -32,7 +32,7 @@ func TestFileAppearsWholeAndAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantTree(t, dir, "m.carton.partial.journal=", "m.carton.partial=abcdef")
+	wantTree(t, dir, "m.carton.partial.journal=OURS", "m.carton.partial=abcdef")
 	if err := f.Commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestSecondWriterIsTurnedAway(t *testing.T) {
 			t.Errorf("replace %v: got %v, want ErrBusy", replace, err)
 		}
 	}
-	wantTree(t, dir, "m.partial.journal=", "m.partial=of the other process, and longer than anything else")
+	wantTree(t, dir, "m.partial.journal=OURS", "m.partial=of the other process, and longer than anything else")
 	other.end(t)
 	wantTree(t, dir)
 	if err := put(name, "new", place.Options{}); err != nil {
@@ -163,7 +163,7 @@ func TestPartialOfADeadProcessIsTakenOver(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "m")
 	holdElsewhere(t, "file", name).kill(t)
-	wantTree(t, dir, "m.partial.journal=", "m.partial=of the other process, and longer than anything else")
+	wantTree(t, dir, "m.partial.journal=OURS", "m.partial=of the other process, and longer than anything else")
 	if err := put(name, "new", place.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -187,6 +187,7 @@ func TestPartialThatIsATrapIsNotUsed(t *testing.T) {
 	if err := os.Link(filepath.Join(dir, "b"), filepath.Join(dir, "b.partial")); err != nil {
 		t.Fatal(err)
 	}
+	write(t, filepath.Join(dir, "b.partial.journal"), place.JournalMark)
 	if err := put(filepath.Join(dir, "b"), "new", place.Options{Replace: true}); err != nil {
 		t.Errorf("a second name of the output: %v", err)
 	}

@@ -13,17 +13,10 @@ import (
 
 // Folder is a folder on its way to its place.
 type Folder struct {
-	out      *output
-	parent   *os.File        // the folder that holds it
-	lock     held            // NAME.partial.lock; its File is nil when the folder is done with
-	root     *os.Root        // NAME.partial
-	journal  *os.File        // nil without Options.Resume
-	made     map[string]bool // what the lock's file says: see lockMark
-	recorded int             // bytes of the lock's file
-	known    func(path string, folder bool) bool
-	umask    os.FileMode
-	stale    bool
-	lost     bool // a sync has failed
+	*output
+	root  *os.Root // NAME.partial
+	known func(path string, folder bool) bool
+	umask os.FileMode
 	// replaced: the folder has its name, and there was another one before.
 	replaced bool
 }
@@ -37,88 +30,63 @@ func CreateFolder(name string, opts Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := o.createFolder()
-	if err != nil {
-		o.parent.Close()
+	d := &Folder{output: o, umask: umask()}
+	if err := d.begin(); err != nil {
+		o.abandon()
 		return nil, err
 	}
 	return d, nil
 }
 
-func (o *output) createFolder() (*Folder, error) {
-	d, err := o.lockFolder()
-	if err != nil {
-		return nil, err
-	}
-	if err = d.readRecord(); err == nil {
+func (d *Folder) begin() error {
+	err := d.lock()
+	if err == nil {
 		err = d.recover()
 	}
 	if err == nil {
-		err = o.checkFolder()
+		err = d.checkFolder()
 	}
 	if err == nil {
-		err = d.makePartial()
+		err = d.openPartial()
+	}
+	if err == nil && !d.stale {
+		err = d.beginJournal()
 	}
 	if err == nil {
-		d.journal, err = o.openJournal(!d.stale)
+		err = d.remember(d.made)
 	}
-	if err != nil {
-		if d.root != nil {
-			d.root.Close()
-			if !d.stale {
-				o.parent.Remove(o.partial())
-			}
-		}
-		d.unlock()
-		return nil, err
-	}
-	return d, nil
-}
-
-// lockFolder locks the output for one process.
-func (o *output) lockFolder() (*Folder, error) {
-	parent, err := o.parent.Open(".")
-	if err != nil {
-		return nil, Explain("create", o.name, err)
-	}
-	lock, err := o.acquire(o.partial() + lockSuffix)
-	if err != nil {
-		parent.Close()
-		return nil, err
-	}
-	return &Folder{out: o, parent: parent, lock: lock, umask: umask()}, nil
+	return err
 }
 
 // recover ends what a process was killed over in the middle of [Folder.replace]: a
 // folder of the caller's gets its name back where it was not looked at yet, and the
 // new one is NAME.partial again. A NAME.partial.old that this package has not put
 // there is left alone. The caller holds the lock.
-func (d *Folder) recover() error {
-	o := d.out
-	for _, aside := range []string{o.partial(), o.partial() + asideSuffix} {
+func (o *output) recover() error {
+	for _, aside := range []string{o.partial(), o.partial() + oldSuffix} {
 		fi, err := o.parent.Lstat(aside)
-		if err != nil || !d.isAside(fi) {
+		if err != nil || !o.isAside(fi) {
 			continue
 		}
 		switch named, err := o.parent.Lstat(o.base); {
 		case errors.Is(err, fs.ErrNotExist):
 			err = o.parent.Rename(aside, o.base)
 			if err == nil {
-				d.forget(fi)
+				o.forget(fi)
 			}
 			return Explain("restore", o.name, err)
-		case err == nil && d.isOurs(named):
-			if err = d.moveBack(aside); err == nil {
-				d.forget(fi)
+		case err == nil && o.isOurs(named):
+			if err = o.moveBack(aside); err == nil {
+				o.forget(fi)
 			}
 			return Explain("restore", o.name, err)
 		}
 	}
-	aside := o.partial() + asideSuffix
-	if fi, err := o.parent.Lstat(aside); err != nil || !d.isOurs(fi) {
+	aside := o.partial() + oldSuffix
+	if fi, err := o.parent.Lstat(aside); err != nil || !o.isOurs(fi) {
 		return nil //nolint:nilerr // nothing to end
 	}
-	return Explain("remove", o.beside(aside), d.removeOurs(aside))
+	return Explain("remove", o.beside(aside), o.removeOurs(aside))
 }
 
 // checkFolder judges what has the final name.
@@ -147,109 +115,71 @@ func (o *output) folderExists() error {
 	return hint.With(fmt.Errorf("%s: %w", o.name, ErrExist), "give a folder that is empty or not there yet")
 }
 
-// makePartial makes NAME.partial anew, or takes it over if it is ours. What a
-// dead process left there is removed otherwise; symlinks in it are removed, not
-// followed.
-func (d *Folder) makePartial() error {
-	o := d.out
-	fi, err := o.parent.Lstat(o.partial())
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return Explain("create", o.name, err)
-	case !fi.IsDir():
-		return o.inTheWay(o.partial(), "is "+kind(fi.Mode()))
-	case !ownedByCaller(fi):
-		return o.inTheWay(o.partial(), "belongs to another user")
-	case !d.isOurs(fi) && o.isEmpty(o.partial()): // perhaps of a process that was killed right behind Mkdir
-		err = o.parent.Remove(o.partial())
-	case !d.isOurs(fi):
-		return o.inTheWay(o.partial(), "was not made by carton-oci")
-	case o.resume && fi.Mode().Perm()&0o022&d.umask == 0:
-		d.stale = true
-	default:
-		err = d.removeOurs(o.partial())
+// openPartial makes NAME.partial anew, or takes it over if it is ours: an empty one
+// is of a process that was killed right behind making it. What a dead process left
+// there is removed otherwise; symlinks in it are removed, not followed.
+func (d *Folder) openPartial() error {
+	fi, err := d.leftover(fs.FileMode.IsDir, func(fi fs.FileInfo) bool {
+		return d.isOurs(fi) || !d.journal.fresh && d.isEmpty(d.partial())
+	})
+	if err != nil {
+		return err
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Explain("remove", o.beside(o.partial()), err)
+	d.stale = fi != nil && d.isOurs(fi) && d.resume && fi.Mode().Perm()&0o022&d.umask == 0
+	if fi != nil && !d.stale {
+		if d.isOurs(fi) {
+			err = d.removeOurs(d.partial())
+		} else {
+			err = d.parent.Remove(d.partial())
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return Explain("remove", d.Partial(), err)
+		}
 	}
 	if !d.stale {
-		if err := o.parent.Mkdir(o.partial(), 0o700); err != nil {
-			return Explain("create", o.name, err)
+		if err := d.parent.Mkdir(d.partial(), 0o700); err != nil {
+			return Explain("create", d.name, err)
 		}
+		d.created = true
 	}
-	d.root, err = o.parent.OpenRoot(o.partial())
-	if err != nil {
-		if !d.stale {
-			o.parent.Remove(o.partial())
-		}
-		return Explain("create", o.name, err)
+	if d.root, err = d.parent.OpenRoot(d.partial()); err != nil {
+		return Explain("create", d.name, err)
 	}
-	fi, err = d.root.Stat(".")
-	switch {
-	case err != nil:
-		return Explain("create", o.name, err)
-	case d.stale && !d.isOurs(fi), !ownedByCaller(fi):
-		return o.swapped(o.partial())
+	d.content = d.root
+	if d.made, err = d.root.Stat("."); err != nil {
+		return Explain("create", d.name, err)
 	}
-	return d.remember(fi)
+	if d.stale && !d.isOurs(d.made) || !ownedByCaller(d.made) {
+		return d.swapped(d.partial())
+	}
+	return nil
 }
-
-// Name returns the final name, as it was given to CreateFolder.
-func (d *Folder) Name() string { return d.out.name }
-
-// Stale reports whether the folder holds what an earlier process left: with
-// Options.Resume only.
-func (d *Folder) Stale() bool { return d.stale }
-
-// Partial returns the name that the folder has until Commit.
-func (d *Folder) Partial() string { return d.out.beside(d.out.partial()) }
-
-// Journal returns the file beside it that says what the content is; nil without
-// Options.Resume. It is empty unless the folder is Stale, and is removed with it.
-func (d *Folder) Journal() *os.File { return d.journal }
 
 // Clear removes everything in the folder.
 func (d *Folder) Clear() error { return d.Prune(func(string) bool { return false }) }
-
-// Unsynced reports whether Commit could not bring the content to the disk.
-func (d *Folder) Unsynced() bool { return d.lost }
 
 // Commit gives the folder its final name, and the mode 0777 but for the umask,
 // once everything in it is on the disk. When it returns an error Keep or Discard
 // is still to be called.
 func (d *Folder) Commit() error {
-	o := d.out
 	if err := chmodFolder(d.root, ".", 0o777&^d.umask); err != nil {
-		return Explain("write", o.name, err)
+		return Explain("write", d.name, err)
 	}
 	if err := syncTree(d.root); err != nil {
 		d.lost = true
-		return Explain("write", o.name, err)
+		return Explain("write", d.name, err)
 	}
-	made, err := d.root.Stat(".")
-	if err != nil {
-		return Explain("write", o.name, err)
-	}
-	// Windows renames no folder that is open.
-	d.root.Close()
-	err = d.replace(made)
+	d.root.Close() // Windows renames no folder that is open
+	err := d.putInPlace()
 	if err != nil && !d.replaced {
 		return err
 	}
-	// At once: a process that is killed in the sync would leave it for good.
-	o.removeJournal(d.journal)
-	if synced := o.syncParent(); err == nil {
-		err = synced
-	}
-	if named := o.sameFile(o.base, made); err == nil {
-		err = named
-	}
 	if err == nil {
-		err = o.stillThere()
+		err = d.sameFile(d.base)
 	}
-	d.unlock()
-	o.parent.Close()
+	if ended := d.finish(); err == nil {
+		err = ended
+	}
 	return err
 }
 
@@ -257,31 +187,66 @@ func (d *Folder) Commit() error {
 // Options.Resume, where the file system has locks; else it discards it. It
 // reports whether it was left. After Commit or Discard it does nothing.
 func (d *Folder) Keep() (bool, error) {
-	if d.lock.File == nil {
+	if d.ended() {
 		return false, nil
 	}
-	if !d.lock.locked || d.journal == nil {
+	if !d.keepable() {
 		return false, d.Discard()
 	}
 	d.root.Close()
-	d.out.parent.Chmod(d.out.partial(), 0o700) //nolint:errcheck // Commit may have changed it, and failed then
-	d.unlock()
-	d.out.parent.Close()
+	d.parent.Chmod(d.partial(), 0o700) //nolint:errcheck // Commit may have changed it, and failed then
+	d.close()
 	return true, nil
 }
 
 // Discard removes what was written. After Commit has succeeded it does nothing,
 // so it can be deferred.
 func (d *Folder) Discard() error {
-	if d.lock.File == nil {
+	if d.ended() {
 		return nil
 	}
 	d.root.Close()
-	err := d.removeOurs(d.out.partial())
-	d.out.removeJournal(d.journal)
-	d.unlock()
-	defer d.out.parent.Close()
-	return Explain("remove", d.out.beside(d.out.partial()), err)
+	err := d.removeOurs(d.partial())
+	d.end()
+	return Explain("remove", d.Partial(), err)
+}
+
+// removeOurs removes the folder base and all that is in it, if it is ours: what
+// is in it by way of the open folder, whatever happens to its name meanwhile.
+func (o *output) removeOurs(base string) error {
+	root, err := o.parent.OpenRoot(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	fi, err := root.Stat(".")
+	if err != nil || !o.isOurs(fi) {
+		return err
+	}
+	names, err := readNames(root, ".")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := root.RemoveAll(name); err != nil {
+			return err
+		}
+	}
+	root.Close() // Windows removes no folder that is open
+	return o.parent.Remove(base)
+}
+
+// readNames returns the names in a folder.
+func readNames(root *os.Root, dir string) ([]string, error) {
+	f, err := root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
 }
 
 type usedFolder struct {

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/localfile"
 )
 
 // Foreign says why the output name is not one that this package has made for the
@@ -27,7 +28,7 @@ func Foreign(name string, folder bool) (string, error) {
 	}
 	switch want := map[bool]string{true: "a folder", false: "a file"}[folder]; {
 	case folder != fi.IsDir(), !folder && !fi.Mode().IsRegular():
-		return fmt.Sprintf("is %s, want %s", kind(fi.Mode()), want), nil
+		return fmt.Sprintf("is %s, want %s", localfile.Kind(fi.Mode()), want), nil
 	case !folder:
 		return foreign(fi, umask()), nil
 	}
@@ -73,7 +74,7 @@ func foreign(fi fs.FileInfo, mask os.FileMode) string {
 	case m&fs.ModeSymlink != 0:
 		return ""
 	case !m.IsDir() && !m.IsRegular():
-		return "is " + kind(m)
+		return "is " + localfile.Kind(m)
 	case m.IsRegular() && m&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0:
 		return fmt.Sprintf("has the mode %s", m)
 	case m.Perm()&0o022&mask != 0:

@@ -110,7 +110,8 @@ func (p *process) kill(t *testing.T) {
 }
 
 // tree lists what is in dir: "path", "path/" for folders, "path -> target" for
-// symlinks, "path=content" for files.
+// symlinks, "path=content" for files; of a journal of ours what the caller has
+// written, behind "OURS".
 func tree(t *testing.T, dir string) []string {
 	t.Helper()
 	var list []string
@@ -129,6 +130,9 @@ func tree(t *testing.T, dir string) []string {
 			return err
 		case e.Type().IsRegular():
 			b, err := os.ReadFile(p)
+			if text := min(len(b), place.TextBytes); text > 0 && strings.HasPrefix(string(b), place.JournalMark) {
+				b = append([]byte("OURS"), b[text:]...)
+			}
 			list = append(list, rel+"="+string(b))
 			return err
 		default:

@@ -39,7 +39,7 @@ func replacing(t *testing.T) (*Folder, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Discard() })
-	d.out.inSteps = true
+	d.inSteps = true
 	if err := d.MayReplace(func(fs.FS) func(string, bool) bool { return func(p string, _ bool) bool { return p == "f" } }); err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +97,7 @@ func TestOldFolderIsRestored(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "m"), filepath.Join(dir, "m.partial.old")); err != nil {
 		t.Fatal(err)
 	}
-	d.lock.Close()
-	d.lock.File = nil
+	die(d)
 	if _, err := CreateFolder(filepath.Join(dir, "m"), Options{Resume: true}); !errors.Is(err, ErrExist) {
 		t.Errorf("got %v, want ErrExist for the restored folder", err)
 	}
@@ -106,27 +105,25 @@ func TestOldFolderIsRestored(t *testing.T) {
 	wantFile(t, dir, "m.partial/f", "new")
 }
 
-// A process that waits between opening and locking may find that the file has
-// become an output meanwhile, and its name another file's.
+// A process that waits between opening and locking may find that the file is gone
+// meanwhile, or its name another file's.
 func TestLockOfAFileThatLostItsName(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		root, dir := newRoot(t)
-		o := &output{name: filepath.Join(dir, "m"), base: "m", parent: root}
-		writeFile(t, dir, "m.partial", "done")
 		writeFile(t, dir, "m.partial.journal", journalMark)
-		f, err := o.openStale("m.partial")
+		f, err := openOwn(root, "m.partial.journal")
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { f.Close() })
-		if err := os.Rename(filepath.Join(dir, "m.partial"), filepath.Join(dir, "m")); err != nil {
+		if err := os.Remove(filepath.Join(dir, "m.partial.journal")); err != nil {
 			t.Fatal(err)
 		}
 		if again {
-			writeFile(t, dir, "m.partial", "of a third process")
+			writeFile(t, dir, "m.partial.journal", "of a third process")
 		}
-		if ok, err := o.claim(&held{f, false, true}, "m.partial"); ok || err != nil {
-			t.Errorf("name taken again %v: got %v, %v, want that the file is not used", again, ok, err)
+		if err := lockNamed(root, "m.partial.journal", f); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("name taken again %v: got %v, want fs.ErrNotExist", again, err)
 		}
 	}
 }
@@ -163,7 +160,7 @@ func wantFile(t *testing.T, dir, name, want string) {
 
 // A disk that can't be read for a while takes nobody's folder away: who comes later
 // finds it, and that it is ours.
-func TestAnUnreadableRecordStays(t *testing.T) {
+func TestAnUnreadableJournalStays(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "m")
 	d, err := CreateFolder(name, Options{Resume: true})
@@ -179,16 +176,14 @@ func TestAnUnreadableRecordStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err = o.lockFolder()
-	if err != nil {
+	if err := o.lock(); err != nil {
 		t.Fatal(err)
 	}
-	d.lock.Close() // reading fails from here
-	if err := d.readRecord(); err == nil {
-		t.Fatal("the record could be read")
+	o.journal.Close() // reading fails from here
+	if err := o.readJournal(); err == nil {
+		t.Fatal("the journal could be read")
 	}
-	d.unlock()
-	o.parent.Close()
+	o.abandon()
 
 	d, err = CreateFolder(name, Options{Resume: true})
 	if err != nil {

@@ -5,108 +5,223 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 )
 
-// journalMark is what a journal begins with, if it is not empty. What has its
-// name and begins with anything else is not ours, and stays.
-const journalMark = "carton-oci partial"
+// NAME.partial.journal is the one file that says what lies beside NAME. Its first
+// 4 KiB are text, filled up with empty lines, and what follows is the caller's:
+//
+//	carton-oci partial
+//	IDENTITY            of a folder beside it: it and all in it may be removed
+//	aside IDENTITY      of a folder that was replaced: it is to get its name back
+//	…
+//
+// A folder's identity stays when it is renamed. Who finds NAME.partial, or
+// NAME.partial.old, and not its identity in the journal, has found something else of
+// that name. A folder that is being replaced is the caller's until it was looked at
+// once more behind its name.
+const (
+	journalMark = "carton-oci partial\n"
+	asideMark   = "aside "
+	textBytes   = 4 << 10
+)
 
-// openJournal opens NAME.partial.journal, which says that NAME.partial is ours. The
-// caller has locked the output. A journal of ours without what it is about begins
-// anew; one that can't be opened or looked at is an error, and stays.
-func (o *output) openJournal(fresh bool) (*os.File, error) {
-	base := o.partial() + journalSuffix
-	if !fresh {
-		f, err := o.staleJournal(base)
-		if f != nil && !o.resume {
-			err = Explain("create", o.name, f.Truncate(0))
-		}
-		if f != nil || err != nil {
-			return f, err
-		}
+// journal is the open file.
+type journal struct {
+	*os.File
+	fresh   bool            // it was made just now
+	locked  bool            // false: the file system has no locks
+	ours    bool            // it says that it is ours, and so is a file NAME.partial beside it
+	folders map[string]bool // what the text says
+}
+
+// Journal is what of NAME.partial.journal is the caller's.
+type Journal = interface {
+	io.ReaderAt
+	io.WriterAt
+	Truncate(size int64) error
+}
+
+// behindText is a file as its bytes behind the text.
+type behindText struct{ f *os.File }
+
+func (b behindText) ReadAt(p []byte, off int64) (int, error) { return b.f.ReadAt(p, off+textBytes) }
+
+func (b behindText) WriteAt(p []byte, off int64) (int, error) { return b.f.WriteAt(p, off+textBytes) }
+
+func (b behindText) Truncate(size int64) error { return b.f.Truncate(size + textBytes) }
+
+// Journal returns where the caller may say what the content is; nil without
+// Options.Resume. It is empty unless the output is Stale, and is removed with it.
+func (o *output) Journal() Journal {
+	if !o.resume {
+		return nil
 	}
-	fi, err := o.parent.Lstat(base)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return nil, Explain("open", o.beside(base), err)
-	default:
-		ours, err := o.ownJournal()
-		if err == nil && !ours {
-			return nil, o.inTheWay(base, "was not made by carton-oci, but is "+kind(fi.Mode()))
+	return behindText{o.journal.File}
+}
+
+// lock locks the output for one process, and reads what the journal says.
+func (o *output) lock() error {
+	base := o.partial() + journalSuffix
+	for ours := false; ; ours = o.journal.ours {
+		f, fresh, err := acquire(o.parent, base)
+		var not notOurs
+		switch {
+		case errors.Is(err, errNoLocks) && !fresh:
+			f.Close()
+			return o.inTheWay(base, "exists, and this file system can't tell whether a process writes it")
+		case errors.Is(err, ErrBusy):
+			return o.busy()
+		case errors.As(err, &not):
+			return o.inTheWay(base, "was not made by carton-oci: it "+string(not))
+		case err != nil && !errors.Is(err, errNoLocks): // without locks O_EXCL has to do
+			return Explain("create", o.name, err)
 		}
+		o.journal = journal{File: f, fresh: fresh, locked: err == nil, ours: ours, folders: map[string]bool{}}
+		if fresh {
+			return nil
+		}
+		if err := o.readJournal(); err != nil {
+			return err
+		}
+		fi, err := f.Stat()
+		if err == nil && alone(fi, umask()) {
+			return nil
+		}
+		// Somebody else could write to it, and change what it says when that was read.
 		if err == nil {
 			err = o.parent.Remove(base)
 		}
-		// Whoever had the lock before may be done with its output, and remove its
-		// journal only now.
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, Explain("remove", o.beside(base), err)
+		if err != nil {
+			return Explain("remove", o.beside(base), err)
+		}
+		f.Close()
+	}
+}
+
+// readJournal reads the text that a dead process has written.
+func (o *output) readJournal() error {
+	base := o.partial() + journalSuffix
+	b, err := io.ReadAll(io.NewSectionReader(o.journal, 0, textBytes))
+	if err != nil {
+		return Explain("read", o.beside(base), err)
+	}
+	text, ok := strings.CutPrefix(string(b), journalMark)
+	if !ok && !strings.HasPrefix(journalMark, string(b)) { // a full disk may cut it off
+		return o.inTheWay(base, "was not made by carton-oci")
+	}
+	o.journal.ours = ok
+	lines := strings.Split(text, "\n")
+	for _, base := range o.folderNames() {
+		fi, err := o.parent.Lstat(base)
+		if err != nil {
+			continue
+		}
+		for _, line := range []string{o.identity(fi), asideMark + o.identity(fi)} {
+			if ok && slices.Contains(lines[:len(lines)-1], line) { // the last may be cut off
+				o.journal.folders[line] = true
+			}
 		}
 	}
-	f, err := o.parent.OpenFile(base, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	return f, Explain("create", o.name, err)
+	return nil
 }
 
-// ownJournal reports whether there is a journal that this package has made.
-func (o *output) ownJournal() (bool, error) {
-	fi, err := o.parent.Lstat(o.partial() + journalSuffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+// beginJournal makes it one that says that NAME.partial is ours, and nothing of its
+// content.
+func (o *output) beginJournal() error {
+	if !o.journal.ours || o.journal.fresh {
+		if err := o.writeJournal(); err != nil {
+			return err
+		}
 	}
-	if err != nil || !fi.Mode().IsRegular() || !ownedByCaller(fi) {
-		return false, err
+	if o.journalled() {
+		return Explain("create", o.name, o.journal.Truncate(textBytes))
 	}
-	f, err := o.parent.Open(o.partial() + journalSuffix)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	open, err := f.Stat()
-	return err == nil && os.SameFile(open, fi) && beginsWith(f, journalMark), err
+	return nil
 }
 
-// beginsWith reports whether a file begins with mark, or is empty.
-func beginsWith(f io.ReaderAt, mark string) bool {
-	b := make([]byte, len(mark))
-	n, err := f.ReadAt(b, 0)
-	return n == 0 && errors.Is(err, io.EOF) || string(b[:n]) == mark
+// journalled reports whether the journal says anything of the content.
+func (o *output) journalled() bool {
+	fi, err := o.journal.Stat()
+	return err != nil || fi.Size() > textBytes
 }
 
-// staleJournal opens a journal that was there before, nil where it is not to be
-// used.
-func (o *output) staleJournal(base string) (*os.File, error) {
-	fi, err := o.parent.Lstat(base)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, Explain("open", o.beside(base), err)
-	case !usable(fi, umask()):
-		return nil, nil
+// writeJournal is one write over what was there: a process that is killed, or a disk
+// that is full, leaves the one or the other.
+func (o *output) writeJournal() error {
+	text := journalMark
+	for id := range o.journal.folders {
+		text += id + "\n"
 	}
-	f, err := o.parent.OpenFile(base, os.O_RDWR, 0)
-	if err != nil {
-		return nil, Explain("open", o.beside(base), err)
-	}
-	open, err := f.Stat()
-	if err != nil || !os.SameFile(open, fi) || !usable(open, umask()) || !beginsWith(f, journalMark) {
-		f.Close()
-		return nil, Explain("open", o.beside(base), err)
-	}
-	return f, nil
+	_, err := o.journal.WriteAt([]byte(text+strings.Repeat("\n", textBytes-len(text))), 0)
+	return Explain("create", o.name, err)
 }
 
-// removeJournal removes the journal, if that is what has its name: once NAME is
-// in its place another process may have begun its own.
-func (o *output) removeJournal(f *os.File) {
-	if f == nil {
-		return
+// removeJournal removes it, unless something is left beside it that it says is ours.
+// Somebody who removed it has let another process begin its own.
+func (o *output) removeJournal() {
+	for _, base := range o.folderNames()[:2] {
+		fi, err := o.parent.Lstat(base)
+		if err == nil && (o.made != nil && os.SameFile(fi, o.made) || o.isOurs(fi) || o.isAside(fi)) {
+			return
+		}
 	}
 	base := o.partial() + journalSuffix
-	open, err := f.Stat()
-	named, nerr := o.parent.Lstat(base)
-	if err == nil && nerr == nil && os.SameFile(open, named) {
+	open, err := o.journal.Stat()
+	if named, nerr := o.parent.Lstat(base); err == nil && nerr == nil && os.SameFile(open, named) {
 		o.parent.Remove(base)
 	}
+}
+
+// remember writes a folder's identity into the journal: it and all that is in it may
+// be removed.
+func (o *output) remember(fi fs.FileInfo) error {
+	id := o.identity(fi)
+	if o.journal.folders[id] && !o.journal.folders[asideMark+id] {
+		return nil
+	}
+	delete(o.journal.folders, asideMark+id)
+	o.journal.folders[id] = true
+	return o.writeJournal()
+}
+
+// setAside writes that a folder of the caller's is about to lose its name.
+func (o *output) setAside(fi fs.FileInfo) error {
+	o.journal.folders[asideMark+o.identity(fi)] = true
+	return o.writeJournal()
+}
+
+// isAside reports whether a folder of the caller's was about to lose its name.
+func (o *output) isAside(fi fs.FileInfo) bool {
+	return fi.IsDir() && o.journal.folders[asideMark+o.identity(fi)]
+}
+
+// forget takes it out again: from now on the folder is its owner's.
+func (o *output) forget(fi fs.FileInfo) {
+	delete(o.journal.folders, o.identity(fi))
+	delete(o.journal.folders, asideMark+o.identity(fi))
+	o.writeJournal() //nolint:errcheck // removeJournal removes it
+}
+
+// folderNames are the names that the folders have which the journal is about.
+func (o *output) folderNames() []string {
+	return []string{o.partial(), o.partial() + oldSuffix, o.base}
+}
+
+// isOurs reports whether this package has made the folder that fi is of.
+func (o *output) isOurs(fi fs.FileInfo) bool {
+	return fi.IsDir() && ownedByCaller(fi) && o.journal.folders[o.identity(fi)]
+}
+
+// identity names a folder that has one of the names that this package gives: its
+// inode, and when it was made, since the inode of a folder that somebody has removed
+// is soon another's.
+func (o *output) identity(fi fs.FileInfo) string {
+	for _, base := range o.folderNames() {
+		if named, err := o.parent.Lstat(base); err == nil && os.SameFile(named, fi) {
+			return inode(fi) + born(o.dir, base)
+		}
+	}
+	return inode(fi) + " elsewhere"
 }

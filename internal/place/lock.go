@@ -2,166 +2,99 @@ package place
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
-	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/internal/localfile"
 )
 
 // errNoLocks: the file system cannot lock files.
 var errNoLocks = errors.New("file system has no locks")
 
-// held is a file of the output's folder that no other process uses.
-type held struct {
-	*os.File
-	fresh  bool // it was made just now
-	locked bool // false: the file system has no locks
+// notOurs says why a file is none that this package would have made.
+type notOurs string
+
+func (e notOurs) Error() string { return string(e) }
+
+// Lock opens a file of a folder for reading and writing, made with the mode 0600 if
+// it is not there (fresh), and locks it: until it is closed, or the process ends. The
+// file that it returns had the name when it was locked, since who finishes with one
+// removes it before letting go of the lock; and it is a regular one of the caller's.
+// Where another process has locked it the error is [ErrBusy].
+func Lock(dir *os.Root, name string) (f *os.File, fresh bool, err error) {
+	f, fresh, err = acquire(dir, name)
+	if errors.Is(err, errNoLocks) {
+		f.Close()
+		f = nil
+	}
+	return f, fresh, err
 }
 
-// acquire opens a file of the output's folder for reading and writing, made if
-// it is not there, and locks it. The file that it returns still had the name
-// when it was locked: a process that finishes renames or removes the file
-// before it lets go of the lock.
-func (o *output) acquire(base string) (held, error) {
+// acquire is Lock, but for a file system without locks: the file is open then.
+func acquire(dir *os.Root, name string) (f *os.File, fresh bool, err error) {
 	// Every round that finds nothing to use has seen another process finish.
 	for range 100 {
-		f, err := o.parent.OpenFile(base, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-		fresh := err == nil
+		f, err = dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		fresh = err == nil
 		if errors.Is(err, fs.ErrExist) {
-			f, err = o.openStale(base)
+			f, err = openOwn(dir, name)
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+		if err == nil {
+			err = lockNamed(dir, name, f)
+			if err == nil || errors.Is(err, errNoLocks) {
+				return f, fresh, err
+			}
+			f.Close()
 		}
-		if err != nil {
-			return held{}, Explain("create", o.name, err)
-		}
-		h := held{f, fresh, true}
-		ok, err := o.claim(&h, base)
-		if ok {
-			return h, nil
-		}
-		f.Close()
-		if err != nil {
-			return held{}, err
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, false, err
 		}
 	}
-	return held{}, o.busy()
+	return nil, false, ErrBusy
 }
 
-// openStale opens a file that was there before. It must be a plain file that
-// belongs to the caller.
-func (o *output) openStale(base string) (*os.File, error) {
-	fi, err := o.parent.Lstat(base)
-	if err != nil {
-		return nil, err
-	}
-	if !fi.Mode().IsRegular() {
-		return nil, o.inTheWay(base, "is "+kind(fi.Mode()))
-	}
-	if !ownedByCaller(fi) {
-		return nil, o.inTheWay(base, "belongs to another user")
-	}
-	return o.parent.OpenFile(base, os.O_RDWR, 0)
-}
-
-// claim locks an open file and reports whether it can be used. False without an
-// error means that it has lost its name meanwhile.
-func (o *output) claim(h *held, base string) (bool, error) {
-	err := lock(h.File)
+// openOwn opens a file that was there before.
+func openOwn(dir *os.Root, name string) (*os.File, error) {
+	fi, err := dir.Lstat(name)
 	switch {
-	case errors.Is(err, ErrBusy):
-		return false, o.busy()
-	case errors.Is(err, errNoLocks) && h.fresh:
-		h.locked = false
-		return true, nil // O_EXCL has to do
-	case errors.Is(err, errNoLocks):
-		return false, o.inTheWay(base, "exists, and this file system can't tell whether a process writes it")
 	case err != nil:
-		return false, Explain("lock", o.name, err)
+		return nil, err
+	case !fi.Mode().IsRegular():
+		return nil, notOurs("is " + localfile.Kind(fi.Mode())) // such as a pipe, which would not even open
+	case !ownedByCaller(fi):
+		return nil, notOurs("belongs to another user")
 	}
-	open, err := h.Stat()
+	return dir.OpenFile(name, os.O_RDWR, 0)
+}
+
+// lockNamed locks an open file. fs.ErrNotExist says that it has lost its name
+// meanwhile.
+func lockNamed(dir *os.Root, name string, f *os.File) error {
+	if err := lock(f); err != nil {
+		return err
+	}
+	open, err := f.Stat()
 	if err != nil {
-		return false, Explain("lock", o.name, err)
+		return err
 	}
-	named, err := o.parent.Lstat(base)
-	if errors.Is(err, fs.ErrNotExist) || (err == nil && !os.SameFile(open, named)) {
-		return false, nil
+	named, err := dir.Lstat(name)
+	switch {
+	case err != nil:
+		return err
+	case !os.SameFile(open, named):
+		return fs.ErrNotExist
+	case !ownedByCaller(open):
+		return notOurs("belongs to another user")
 	}
+	return nil
+}
+
+// Holder says which process is writing the output name, as far as this system
+// tells: "" for none that is known.
+func Holder(name string) string {
+	fi, err := os.Stat(name + partialSuffix + journalSuffix)
 	if err != nil {
-		return false, Explain("lock", o.name, err)
+		return ""
 	}
-	if !ownedByCaller(open) {
-		return false, o.inTheWay(base, "belongs to another user")
-	}
-	if h.fresh {
-		return true, nil
-	}
-	ours, err := o.isOurs(h.File, base, open)
-	if err != nil {
-		return false, Explain("open", o.beside(base), err)
-	}
-	if !ours {
-		return false, o.inTheWay(base, "was not made by carton-oci")
-	}
-	if !alone(open, umask()) {
-		// Its other name may be an output that a process was killed over between
-		// linking and removing this name: writing to it would change that. And what
-		// somebody else may write to could change when it has been read.
-		if err := o.parent.Remove(base); err != nil {
-			return false, Explain("remove", o.beside(base), err)
-		}
-		return false, nil
-	}
-	return true, nil
-}
-
-// isOurs reports whether a file that was there before is one that this package has
-// left: an empty one, a lock, and what a journal beside it or its second name says
-// is a partial.
-func (o *output) isOurs(f *os.File, base string, fi fs.FileInfo) (bool, error) {
-	if fi.Size() == 0 {
-		return true, nil
-	}
-	if base != o.partial() {
-		return beginsWith(f, lockMark), nil
-	}
-	if named, err := o.parent.Lstat(o.base); err == nil && os.SameFile(named, fi) {
-		return true, nil
-	}
-	return o.ownJournal()
-}
-
-// alone reports whether nobody else can change a file: it has one name, and only
-// its owner may write to it, and those whom the umask lets.
-func alone(fi fs.FileInfo, mask os.FileMode) bool {
-	return links(fi) == 1 && fi.Mode().Perm()&0o022&mask == 0
-}
-
-func (o *output) busy() error {
-	return hint.With(fmt.Errorf("%s: %w", o.name, ErrBusy), "wait for it, or choose another name")
-}
-
-// inTheWay is the error for a NAME.partial that cannot be taken over.
-func (o *output) inTheWay(base, what string) error {
-	path := o.beside(base)
-	return hint.With(&explained{fs.PathError{Op: "create", Path: o.name, Err: fmt.Errorf("%s %s", path, what)}},
-		"move or remove %s, or choose another name for the output", path)
-}
-
-// sameFile wants the name base to be of the file or folder that is open.
-func (o *output) sameFile(base string, open fs.FileInfo) error {
-	named, err := o.parent.Lstat(base)
-	if err == nil && os.SameFile(named, open) {
-		return nil
-	}
-	return o.swapped(base)
-}
-
-// swapped is the error for a name that somebody has given to something else.
-func (o *output) swapped(base string) error {
-	err := &explained{fs.PathError{Op: "create", Path: o.name, Err: fmt.Errorf("%s was swapped for something else meanwhile", o.beside(base))}}
-	return hint.With(err, "don't use what is there; others may write to %s: choose a folder that is yours", filepath.Dir(o.name))
+	return lockedBy(fi)
 }

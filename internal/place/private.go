@@ -60,7 +60,8 @@ func IsPrivate(fi fs.FileInfo) bool {
 	return fi.Mode().IsRegular() && ownedByCaller(fi) && links(fi) == 1 && fi.Mode().Perm()&0o077&modeBits == 0
 }
 
-// Lock takes an exclusive lock on an open file, without waiting. It ends when f
-// is closed, or with the process. A file that is locked already, through another
-// open file, is [ErrBusy]; any other error means that there is no telling.
-func Lock(f *os.File) error { return lock(f) }
+// alone reports whether nobody else can change a file: it has one name, and only
+// its owner may write to it, and those whom the umask lets.
+func alone(fi fs.FileInfo, mask os.FileMode) bool {
+	return links(fi) == 1 && fi.Mode().Perm()&0o022&mask == 0
+}

@@ -72,24 +72,28 @@ func TestPrivateDir(t *testing.T) {
 }
 
 func TestLock(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "f")
-	open := func() *os.File {
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return f
-	}
-	first, second := open(), open()
-	defer second.Close()
-	if err := place.Lock(first); err != nil {
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := place.Lock(second); !errors.Is(err, place.ErrBusy) {
+	defer root.Close()
+	first, fresh, err := place.Lock(root, "f")
+	if err != nil || !fresh {
+		t.Fatal(fresh, err)
+	}
+	if _, _, err := place.Lock(root, "f"); !errors.Is(err, place.ErrBusy) {
 		t.Errorf("got %v, want ErrBusy", err)
 	}
 	first.Close()
-	if err := place.Lock(second); err != nil {
-		t.Errorf("after the first was closed: %v", err)
+	again, fresh, err := place.Lock(root, "f")
+	if err != nil || fresh {
+		t.Errorf("after the first was closed: fresh %v, %v", fresh, err)
+	}
+	again.Close()
+	if err := root.Mkdir("d", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := place.Lock(root, "d"); err == nil {
+		t.Error("a folder was locked")
 	}
 }

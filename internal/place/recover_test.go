@@ -10,8 +10,8 @@ import (
 
 // die ends a Folder as SIGKILL does.
 func die(d *Folder) {
-	d.lock.Close()
-	d.lock.File = nil
+	d.journal.Close()
+	d.journal.File = nil
 }
 
 // A process is killed when the old folder has lost its name, and nobody has looked
@@ -29,9 +29,9 @@ func TestWhatCameIntoAReplacedFolderOutlivesAKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		if inSteps {
-			err = d.out.moveAside("m.partial.old")
+			err = d.moveAside("m.partial.old")
 		} else {
-			err = swap(d.out.parent, "m.partial", "m")
+			err = swap(d.dir, "m.partial", "m")
 		}
 		if errors.Is(err, errors.ErrUnsupported) {
 			continue
@@ -74,12 +74,12 @@ func TestTheRecordOfAFolderIsNeverEmpty(t *testing.T) {
 	if kept, err := d.Keep(); !kept || err != nil {
 		t.Fatal(kept, err)
 	}
-	lock := name + ".partial.lock"
-	before, err := os.Stat(lock)
+	journal := name + ".partial.journal"
+	before, err := os.Stat(journal)
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := os.ReadFile(lock)
+	record, err := os.ReadFile(journal)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestTheRecordOfAFolderIsNeverEmpty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := os.Stat(lock)
+	after, err := os.Stat(journal)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestAFolderWithTheInodeOfOurs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if identity(before) == identity(after) && born(root, "m.partial") != "" {
+		if inode(before) == inode(after) && born(root, "m.partial") != "" {
 			again++
 			if _, err := CreateFolder(name, Options{Resume: true}); err == nil {
 				t.Error("it was taken over")

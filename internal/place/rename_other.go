@@ -7,6 +7,6 @@ import (
 	"os"
 )
 
-func renameNew(*os.Root, string, string) error { return errors.ErrUnsupported }
+func renameNew(*os.File, string, string) error { return errors.ErrUnsupported }
 
-func swap(*os.Root, string, string) error { return errors.ErrUnsupported }
+func swap(*os.File, string, string) error { return errors.ErrUnsupported }

@@ -42,11 +42,11 @@ func CheckReplace(name string, known Known) error {
 // Where it holds anything else the error is [ErrExist], now and at Commit.
 // Without this call Commit replaces only an empty folder.
 func (d *Folder) MayReplace(known Known) error {
-	if !d.out.replace {
+	if !d.replace {
 		return nil
 	}
 	var err error
-	d.known, err = d.out.judge(known)
+	d.known, err = d.judge(known)
 	return err
 }
 
@@ -127,13 +127,13 @@ func strangers(root *os.Root, known func(string, bool) bool) ([]string, error) {
 	return found, err
 }
 
-// replace moves NAME.partial, which is made, to NAME: in one step where the
+// putInPlace moves NAME.partial, which is made, to NAME: in one step where the
 // system can, else so that one of NAME and NAME.partial.old is there at any time,
 // which the next process restores if this one is killed. The old folder's content
 // is looked at once more when nobody can find it by NAME any longer.
-func (d *Folder) replace(made fs.FileInfo) error {
-	o := d.out
-	if err := o.sameFile(o.partial(), made); err != nil {
+func (d *Folder) putInPlace() error {
+	o := d.output
+	if err := o.sameFile(o.partial()); err != nil {
 		return err
 	}
 	old, err := o.check("a folder", fs.FileMode.IsDir)
@@ -152,10 +152,10 @@ func (d *Folder) replace(made fs.FileInfo) error {
 	aside := o.partial()
 	err = errors.ErrUnsupported
 	if !o.inSteps {
-		err = swap(o.parent, o.partial(), o.base)
+		err = swap(o.dir, o.partial(), o.base)
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
-		aside += asideSuffix
+		aside += oldSuffix
 		err = o.moveAside(aside)
 	}
 	if err != nil {
@@ -182,11 +182,10 @@ func (o *output) moveAside(aside string) error {
 	return err
 }
 
-// moveBack undoes what replace did.
-func (d *Folder) moveBack(aside string) error {
-	o := d.out
+// moveBack undoes what putInPlace did.
+func (o *output) moveBack(aside string) error {
 	if aside == o.partial() {
-		return swap(o.parent, aside, o.base)
+		return swap(o.dir, aside, o.base)
 	}
 	if err := o.parent.Rename(o.base, o.partial()); err != nil {
 		return err
@@ -198,7 +197,7 @@ func (d *Folder) moveBack(aside string) error {
 // nothing else. Where something else has come into it meanwhile it gets its name
 // back.
 func (d *Folder) removeOld(aside string, old fs.FileInfo) error {
-	o := d.out
+	o := d.output
 	root, err := o.parent.OpenRoot(aside)
 	if err != nil {
 		return Explain("remove", o.beside(aside), err)

@@ -17,15 +17,14 @@ import (
 // once somebody has found the output complete.
 func TestTidyRemovesWhatADeadProcessLeft(t *testing.T) {
 	for name, left := range map[string][]string{
-		"a file's journal":             {"m.partial.journal=" + half},
+		"a file's journal":             {"m.partial.journal=OURS" + half},
 		"a file's empty beginning":     {"m.partial=", "m.partial.journal="},
-		"a file with an empty journal": {"m.partial=half", "m.partial.journal="},
-		"a folder's lock":              {"d.partial.lock="},
-		"a folder's journal and lock":  {"d.partial.lock=", "d.partial.journal=" + half},
-		"a folder that was replaced":   {"d.partial/old=x", "d.partial.lock=RECORD"},
-		"a folder that was set aside":  {"d.partial.old/old=x", "d.partial.lock=RECORD"},
+		"a file with an empty journal": {"m.partial=half", "m.partial.journal=OURS"},
+		"a folder's journal":           {"d.partial.journal=OURS" + half},
+		"a folder's empty journal":     {"d.partial.journal="},
+		"a folder that was replaced":   {"d.partial/old=x", "d.partial.journal=OURS"},
+		"a folder that was set aside":  {"d.partial.old/old=x", "d.partial.journal=OURS"},
 		"nothing":                      nil,
-		"everything but what was said": {"m.partial.journal=", "d.partial.journal=" + half, "d.partial.lock="},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := outputs(t, left...)
@@ -40,10 +39,11 @@ func TestTidyRemovesWhatADeadProcessLeft(t *testing.T) {
 // stays as it is.
 func TestTidyLeavesTheRest(t *testing.T) {
 	t.Run("half a download", func(t *testing.T) {
-		dir := outputs(t, "m.partial=half", "m.partial.journal="+half, "d.partial/x=half", "d.partial.journal="+half, "d.partial.lock=")
+		dir := outputs(t, "m.partial=half", "m.partial.journal=OURS"+half, "d.partial/x=half", "d.partial.journal=OURS"+half)
 		place.Tidy(filepath.Join(dir, "m"))
 		place.Tidy(filepath.Join(dir, "d"))
-		wantTree(t, dir, "d.partial.journal="+half, "d.partial/", "d.partial/x=half", "d/", "d/x=d", "m.partial.journal="+half, "m.partial=half", "m=m")
+		wantTree(t, dir, "d.partial.journal=OURS"+half, "d.partial/", "d.partial/x=half", "d/", "d/x=d",
+			"m.partial.journal=OURS"+half, "m.partial=half", "m=m")
 	})
 	t.Run("what a process writes", func(t *testing.T) {
 		dir := outputs(t)
@@ -59,7 +59,7 @@ func TestTidyLeavesTheRest(t *testing.T) {
 		defer d.Discard()
 		place.Tidy(filepath.Join(dir, "m"))
 		place.Tidy(filepath.Join(dir, "d"))
-		for _, name := range []string{"m.partial", "m.partial.journal", "d.partial", "d.partial.journal", "d.partial.lock"} {
+		for _, name := range []string{"m.partial", "m.partial.journal", "d.partial", "d.partial.journal"} {
 			if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
 				t.Error(err)
 			}
@@ -76,7 +76,7 @@ func TestTidyLeavesTheRest(t *testing.T) {
 		}
 	})
 	t.Run("what has such a name", func(t *testing.T) {
-		left := []string{"m.partial=mine", "m.partial.journal=mine", "d.partial/x=mine", "d.partial.old/x=mine", "d.partial.lock=mine"}
+		left := []string{"m.partial=mine", "m.partial.journal=mine", "d.partial/x=mine", "d.partial.old/x=mine", "d.partial.journal=mine"}
 		dir := outputs(t, left...)
 		before := tree(t, dir)
 		place.Tidy(filepath.Join(dir, "m"))
@@ -104,7 +104,7 @@ func outputs(t *testing.T, left ...string) string {
 				if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 					t.Fatal(err)
 				}
-				write(t, name, strings.ReplaceAll(entry[i+1:], "RECORD", recordOf(t, dir)))
+				write(t, name, strings.ReplaceAll(entry[i+1:], "OURS", journalOf(t, dir)))
 				break
 			}
 		}
@@ -112,10 +112,10 @@ func outputs(t *testing.T, left ...string) string {
 	return dir
 }
 
-// recordOf is what the lock's file of d says of the folders that are there.
-func recordOf(t *testing.T, dir string) string {
+// journalOf is the text of a journal of d that names the folders that are there.
+func journalOf(t *testing.T, dir string) string {
 	t.Helper()
-	text := "carton-oci lock\n"
+	text := place.JournalMark
 	root, err := os.Open(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -126,5 +126,5 @@ func recordOf(t *testing.T, dir string) string {
 			text += fmt.Sprintf("inode %d%s\n", fi.Sys().(*syscall.Stat_t).Ino, place.Born(root, base))
 		}
 	}
-	return text
+	return text + strings.Repeat("\n", place.TextBytes-len(text))
 }

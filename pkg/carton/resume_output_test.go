@@ -223,7 +223,7 @@ func TestWritersTrustNothing(t *testing.T) {
 			}
 			var came atomic.Int64
 			var resumed int64
-			if what == "garbage for a journal" || what == "no journal" && base == "m.carton" {
+			if strings.HasSuffix(what, "journal") {
 				before := filesIn(t, dir)
 				err := write(t.Context(), name, someRanges(nil), nil, nil)
 				if err == nil || !strings.Contains(err.Error(), "was not made by carton-oci") || len(hint.Of(err)) == 0 {

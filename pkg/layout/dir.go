@@ -213,7 +213,7 @@ func written(path string) string {
 
 // heldTooLong says who does not go on.
 func heldTooLong(path string, busy error) error {
-	who := place.Holder(path + ".partial")
+	who := place.Holder(path)
 	if who == "" {
 		who = "another process"
 	}

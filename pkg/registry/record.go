@@ -50,12 +50,7 @@ func (r *Repository) remember(desc ocispec.Descriptor) (*record, state, bool) {
 	}}
 	key := sha256.Sum256([]byte(rec.about.Registry + "\n" + rec.about.Repository + "\n" + rec.about.Digest.String()))
 	rec.name = hex.EncodeToString(key[:])
-	for range 100 { // rounds in which another process was through meanwhile
-		if rec.file, err = claim(root, rec.name); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	if err != nil {
+	if rec.file, err = lock(root, rec.name); err != nil {
 		root.Close()
 		return nil, state{}, false
 	}
@@ -70,31 +65,16 @@ func (r *Repository) remember(desc ocispec.Descriptor) (*record, state, bool) {
 	return rec, s, true
 }
 
-// claim opens a file, made where it is not there, and locks it. fs.ErrNotExist
-// says that it has lost its name meanwhile. A file that is not as this package
-// makes them is fs.ErrInvalid, and stays as it is.
-func claim(root *os.Root, name string) (*os.File, error) {
-	if fi, err := root.Lstat(name); err == nil && !place.IsPrivate(fi) {
-		return nil, fs.ErrInvalid // such as a pipe, which would not even open
-	}
-	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+// lock opens a file, made where it is not there, and locks it. A file that is not as
+// this package makes them is fs.ErrInvalid, and stays as it is.
+func lock(root *os.Root, name string) (*os.File, error) {
+	f, _, err := place.Lock(root, name)
 	if err != nil {
 		return nil, err
 	}
-	if err = place.Lock(f); err == nil {
-		var open, named fs.FileInfo
-		if open, err = f.Stat(); err == nil {
-			if named, err = root.Lstat(name); err == nil && !os.SameFile(open, named) {
-				err = fs.ErrNotExist
-			}
-		}
-		if err == nil && !place.IsPrivate(open) {
-			err = fs.ErrInvalid
-		}
-	}
-	if err != nil {
+	if fi, err := f.Stat(); err != nil || !place.IsPrivate(fi) {
 		f.Close()
-		return nil, err
+		return nil, errors.Join(fs.ErrInvalid, err)
 	}
 	return f, nil
 }
@@ -179,7 +159,7 @@ func sweep(root *os.Root, now time.Time) {
 		if err != nil || !recordName.MatchString(e.Name()) || !place.IsPrivate(fi) || now.Sub(fi.ModTime()) < maxStateAge {
 			continue
 		}
-		f, err := claim(root, e.Name())
+		f, err := lock(root, e.Name())
 		if err != nil {
 			continue // somebody goes on with it
 		}

@@ -292,7 +292,7 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	held, err := claim(root, filepath.Base(busy))
+	held, err := lock(root, filepath.Base(busy))
 	if err != nil {
 		t.Fatal(err)
 	}

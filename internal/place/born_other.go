@@ -1,7 +1,0 @@
-//go:build !linux
-
-package place
-
-import "os"
-
-func born(*os.File, string) string { return "" }

@@ -1,0 +1,20 @@
+//go:build !linux
+
+package place
+
+import "os"
+
+// What only Linux tells: see system_linux.go.
+
+func born(*os.File, string) string { return "" }
+
+// isMountPoint returns false: renaming or removing one will say it.
+func isMountPoint(*os.Root, string) bool { return false }
+
+func syncAll(*os.Root) (bool, error) { return false, nil }
+
+func startWriteback(*os.File, int64, int64) {}
+
+func umask() os.FileMode { return setUmask() }
+
+func lockedBy(os.FileInfo) string { return "" }
