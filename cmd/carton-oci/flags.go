@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/download"
+	"github.com/carton-oci/carton-oci/pkg/registry"
 	"github.com/urfave/cli/v2"
 )
 
@@ -36,7 +38,7 @@ func inCategory(head string, flags ...cli.Flag) []cli.Flag {
 // such a command has besides under that head.
 func registryFlags(transfers ...cli.Flag) []cli.Flag {
 	return slices.Concat(inCategory("transfers", append([]cli.Flag{
-		&cli.IntFlag{Name: "retries", Usage: "try again at most `N` times in a row what fails without a byte", Value: defaultRetries},
+		&cli.IntFlag{Name: "retries", Usage: "try again at most `N` times in a row what fails without a byte", Value: registry.DefaultAttempts - 1},
 		&cli.DurationFlag{Name: "stall-timeout", Usage: "give a request up that moves nothing for `DURATION`", Value: 30 * time.Second},
 	}, transfers...)...), inCategory("login and certificates",
 		&cli.StringFlag{Name: "username", Aliases: []string{"u"}, Usage: "log in as `NAME`"},
@@ -65,19 +67,13 @@ func sourceFlags(transfers ...cli.Flag) []cli.Flag {
 }
 
 func concurrencyFlag() cli.Flag {
-	return &cli.IntFlag{Name: "concurrency", Usage: "at most `N` transfers at once", Value: defaultConcurrency}
+	return &cli.IntFlag{Name: "concurrency", Usage: "at most `N` transfers at once", Value: download.DefaultConcurrency}
 }
 
 // chunkSizeFlag is of commands that send blobs to a registry.
 func chunkSizeFlag() cli.Flag {
 	return &cli.StringFlag{Name: "chunk-size", Usage: "send blobs in chunks of `SIZE`, for registries that refuse large requests"}
 }
-
-// defaultRetries make as many attempts as the library makes by default.
-const defaultRetries = 7
-
-// defaultConcurrency is how many blobs or members travel at once.
-const defaultConcurrency = 8
 
 // oneOf returns the value of a flag that has a fixed set of values.
 func oneOf(c *cli.Context, name string, values ...string) (string, error) {

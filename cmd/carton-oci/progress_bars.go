@@ -6,6 +6,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"github.com/carton-oci/carton-oci/internal/download"
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
@@ -13,7 +14,7 @@ import (
 const (
 	// barsShown is how many transfers have a line of their own: as many as there are
 	// connections where nobody says otherwise.
-	barsShown = defaultConcurrency
+	barsShown = download.DefaultConcurrency
 
 	barMost  = 24 // columns of a bar, its brackets included
 	barLeast = 8

@@ -2,11 +2,11 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/sha256hex"
 	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/location"
@@ -74,8 +74,6 @@ func runPull(c *cli.Context, s *session) error {
 	return nil
 }
 
-var modelHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
 func pullOptions(c *cli.Context) (client.PullOptions, error) {
 	o := client.PullOptions{
 		Output: c.String("output"), Unpack: c.String("unpack"), Folder: c.String("folder"),
@@ -94,8 +92,8 @@ func pullOptions(c *cli.Context) (client.PullOptions, error) {
 			return o, err
 		}
 	}
-	if c.IsSet("model-hash") && !modelHash.MatchString(o.ModelHash) {
-		return o, usagef("pull", "--model-hash: got %s, want 64 lower-case hex digits", quoted(o.ModelHash))
+	if c.IsSet("model-hash") && !sha256hex.Is(o.ModelHash) {
+		return o, usagef("pull", "--model-hash: got %s, want "+sha256hex.Want, quoted(o.ModelHash))
 	}
 	if !c.IsSet("runner") {
 		return o, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/sha256hex"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -61,8 +62,8 @@ func runVerify(c *cli.Context, s *session) error {
 		return err
 	}
 	want := c.String("model-hash")
-	if c.IsSet("model-hash") && !modelHash.MatchString(want) {
-		return usagef("verify", "--model-hash: got %s, want 64 lower-case hex digits", quoted(want))
+	if c.IsSet("model-hash") && !sha256hex.Is(want) {
+		return usagef("verify", "--model-hash: got %s, want "+sha256hex.Want, quoted(want))
 	}
 	src, err := s.openArg(c)
 	if err != nil {

@@ -1,7 +1,6 @@
 package download
 
 import (
-	"cmp"
 	"context"
 	"io"
 
@@ -19,19 +18,27 @@ const (
 	// Ahead is how many bytes of one part may wait on the disk for the hash to get
 	// to them: few enough to be read back from memory.
 	Ahead = 512 << 20
-	// DefaultConcurrency is how many connections are open at once where the caller
-	// does not say.
+	// DefaultConcurrency is how many connections are open at once, or blobs or members
+	// under way, where the caller does not say.
 	DefaultConcurrency = 8
+	// Attempts is how often a part, or a blob, is tried in all whose source says that
+	// another attempt may do better. Sources have tried their requests before.
+	Attempts = 3
 
 	// bufferSize fits a core's cache, where bytes are hashed, summed and written
 	// from. It divides BlockSize. Twice as much made the system spend 2.1 s on
 	// writing a GiB, against 0.9 s (ext4 of Linux 6.18, 8 connections): it then asks
 	// for larger pieces of memory than it can find at once.
 	bufferSize = 128 << 10
-	// attempts is how often a part is tried in all whose source says that another
-	// attempt may do better.
-	attempts = 3
 )
+
+// Concurrency returns how many at once somebody means who says n.
+func Concurrency(n int) int {
+	if n <= 0 {
+		return DefaultConcurrency
+	}
+	return n
+}
 
 // Part is content that is to be in a file.
 type Part struct {
@@ -132,7 +139,7 @@ func Run(ctx context.Context, job Job, opts Options) (Result, error) {
 	defer r.closeFiles()
 	stop := context.AfterFunc(ctx, r.wake)
 	defer stop()
-	for range min(cmp.Or(max(opts.Concurrency, 0), DefaultConcurrency), r.most()) {
+	for range min(Concurrency(opts.Concurrency), r.most()) {
 		r.workers.Go(r.work)
 	}
 	r.workers.Wait()

@@ -84,7 +84,7 @@ func (r *run) fetched(p *part, first, n int, err error) error {
 	case errors.Is(err, ranges.ErrNone), errors.Is(err, errOther):
 		p.fallen = true
 		p.cancel()
-	case temporary(err) && p.fails+1 < attempts:
+	case Temporary(err) && p.fails+1 < Attempts:
 		p.fails++
 		p.meter.retry(err)
 		return nil
@@ -271,9 +271,9 @@ func fill(r io.Reader, buf []byte) (n int, err error) {
 // will never end.
 const emptyReads = 100
 
-// temporary reports whether an error says of itself that another attempt may
+// Temporary reports whether an error says of itself that another attempt may
 // do better.
-func temporary(err error) bool {
+func Temporary(err error) bool {
 	var t interface{ Temporary() bool }
 	return !errors.Is(err, context.Canceled) && errors.As(err, &t) && t.Temporary()
 }

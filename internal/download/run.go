@@ -43,7 +43,7 @@ func newRun(ctx context.Context, cancel context.CancelCauseFunc, job *Job, opts 
 	r := &run{ctx: ctx, cancel: cancel, job: job, opts: opts}
 	r.news = sync.NewCond(&r.mu)
 	r.buffers.New = func() any { b := make([]byte, bufferSize); return &b }
-	r.piece = pieceBlocks(job.Parts, cmp.Or(max(opts.Concurrency, 0), DefaultConcurrency))
+	r.piece = pieceBlocks(job.Parts, Concurrency(opts.Concurrency))
 	r.queue = units(job.Parts, int64(r.piece)*BlockSize)
 	r.left = len(r.queue)
 	for _, u := range r.queue {

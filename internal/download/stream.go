@@ -112,7 +112,7 @@ func (r *run) retries(p *part, attempt int, err error) bool {
 	switch {
 	case r.ctx.Err() != nil:
 		return false
-	case attempt < attempts && temporary(err):
+	case attempt < Attempts && Temporary(err):
 		return true
 	}
 	return r.onceMore(p, err)

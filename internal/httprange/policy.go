@@ -16,11 +16,14 @@ import (
 	"github.com/carton-oci/carton-oci/internal/ranges"
 )
 
+// DefaultAttempts span half a minute to one.
+const DefaultAttempts = 8
+
 // Policy says how long and how often to try. The zero value of every field is
 // its default.
 type Policy struct {
 	// Attempts is how many requests in a row may fail without a byte of progress;
-	// the default is 8, which spans half a minute to one.
+	// the default is [DefaultAttempts].
 	Attempts int
 	// MinBackoff is the wait before the second attempt, doubled for every further
 	// one up to MaxBackoff; each wait is shortened at random by up to a half.
@@ -66,7 +69,7 @@ func GaveUp(attempts int, err error) error {
 // ErrRetryAfter means that the server asks for a longer pause than Policy allows.
 var ErrRetryAfter = errors.New("server asks for a longer pause than is allowed")
 
-func (p Policy) attempts() int             { return or(p.Attempts, 8) }
+func (p Policy) attempts() int             { return or(p.Attempts, DefaultAttempts) }
 func (p Policy) minBackoff() time.Duration { return or(p.MinBackoff, 500*time.Millisecond) }
 func (p Policy) maxBackoff() time.Duration { return or(p.MaxBackoff, 30*time.Second) }
 func (p Policy) retryAfter() time.Duration { return or(p.MaxRetryAfter, 2*time.Minute) }

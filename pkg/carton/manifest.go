@@ -8,6 +8,9 @@ import (
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/sha256hex"
 )
 
 // Manifest is a carton's MANIFEST: the bytes that are the model's identity, and
@@ -177,13 +180,8 @@ func parseEntry(text string, line int) (Entry, error) {
 
 // checkHash wants 64 lower-case hex digits.
 func checkHash(h string) error {
-	if len(h) != 2*sha256.Size {
-		return errorf(ErrFormat, "", "got a hash of %d digits, want %d", len(h), 2*sha256.Size)
-	}
-	for _, c := range []byte(h) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return errorf(ErrFormat, "", "got the hash %s, want lower-case hex", quotePath(h))
-		}
+	if !sha256hex.Is(h) {
+		return errorf(ErrFormat, "", "got the hash %s, want %s", errtext.Quoted(h), sha256hex.Want)
 	}
 	return nil
 }

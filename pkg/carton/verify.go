@@ -20,7 +20,7 @@ type VerifyOptions struct {
 	// opening the source has checked is all that is known of the others: that
 	// they are there, and their sizes.
 	NoContent bool
-	// Concurrency is how many members are read at once; 0 means 8.
+	// Concurrency is how many members are read at once; 0 is 8.
 	Concurrency int
 	// Progress is told of every member that is read.
 	Progress progress.Func

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/download"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -179,12 +180,8 @@ func (m *imaging) mayPush(ctx context.Context, store layout.Store, plan *convert
 // learn stores the layers whose digest nobody knows, and reads those that are the
 // artifact's.
 func (m *imaging) learn(ctx context.Context, store layout.Store, plan *convert.ImagePlan) error {
-	n := m.opts.Concurrency
-	if n <= 0 {
-		n = defaultTransfers
-	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(n)
+	group.SetLimit(download.Concurrency(m.opts.Concurrency))
 	var mu sync.Mutex
 	for i, l := range plan.Layers() {
 		if l.Digest != "" {
@@ -207,9 +204,6 @@ func (m *imaging) learn(ctx context.Context, store layout.Store, plan *convert.I
 	}
 	return group.Wait()
 }
-
-// defaultTransfers is how many layers travel at once unless Concurrency says.
-const defaultTransfers = 8
 
 // reporter returns what reports a layer's progress.
 func (m *imaging) reporter(l layout.Layer) func(state progress.State, done int64) {

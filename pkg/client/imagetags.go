@@ -27,9 +27,10 @@ const (
 // one for each tag of the artifact.
 func imageTags(loc location.Location, tags []string, own string) ([]string, error) {
 	if own != "" {
+		err := registry.CheckTag(own)
 		switch {
-		case !location.IsTag(own):
-			return nil, location.Errorf(own, "is no tag for the image form, want letters, digits, _ . or -, at most %d", maxTag)
+		case err != nil:
+			return nil, location.Errorf(own, "is no tag for the image form: %v", err)
 		case slices.Contains(tags, own):
 			return nil, location.Errorf(own, "is a tag of the artifact, want another for the image form")
 		}

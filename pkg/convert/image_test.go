@@ -382,7 +382,7 @@ func TestImagesThatAreNone(t *testing.T) {
 		`type "application/vnd.cnai`: func(s *imageSpec) { s.layers[0].MediaType = "application/vnd.cnai.model.doc.v1.tar" },
 		"has another digest":         func(s *imageSpec) { s.diffIDs[0] = s.diffIDs[1] },
 		"was not read":               func(s *imageSpec) { s.diffIDs[0] = "" },
-		"got the digest x":           func(s *imageSpec) { s.diffIDs[0] = "x" },
+		`got the digest "x"`:         func(s *imageSpec) { s.diffIDs[0] = "x" },
 	} {
 		s := spec()
 		change(&s)

@@ -115,7 +115,7 @@ func TestModelsThatDiffer(t *testing.T) {
 	})
 	src := cartontest.New(map[string][]byte{archivePath: b}, nil)
 	_, _, err := Find(t.Context(), src, "w", Options{})
-	if !errors.Is(err, ErrAmbiguous) || !strings.Contains(err.Error(), "model/m.pt2 (model a), model/m.pt2 (model b)") {
+	if !errors.Is(err, ErrAmbiguous) || !strings.Contains(err.Error(), `model/m.pt2 (model "a"), model/m.pt2 (model "b")`) {
 		t.Errorf("got %v, want ErrAmbiguous", err)
 	}
 	if got, _ := elements(t, src, find(t, src, "w", Options{Model: "b"})); string(got) != "bbbb" {

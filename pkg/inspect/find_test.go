@@ -55,7 +55,7 @@ func TestAnIndexThatIsWrong(t *testing.T) {
 	_, notes := tensorsOf(t, src, Options{})
 	for _, want := range []string{
 		indexPath + ": model-07.safetensors lacks 1 of the 1 tensors that the index puts there",
-		indexPath + ": model-07.safetensors holds 1 tensors that the index does not put there, such as w7",
+		indexPath + ": model-07.safetensors holds 1 tensors that the index does not put there, such as \"w7\"",
 	} {
 		if !strings.Contains(noteText(notes), want+"\n") {
 			t.Errorf("got\n%swant %s", noteText(notes), want)

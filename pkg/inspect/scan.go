@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/carton-oci/carton-oci/internal/byname"
+	"github.com/carton-oci/carton-oci/internal/download"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -26,7 +27,7 @@ type content struct {
 func scan(ctx context.Context, files []file, opts Options, visit func(ctx context.Context, i int, s *share) error) error {
 	memory := semaphore.NewWeighted(headersBytes)
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(opts.concurrency())
+	group.SetLimit(download.Concurrency(opts.Concurrency))
 	for _, lane := range lanes(files) {
 		group.Go(func() error {
 			for _, i := range lane {

@@ -101,12 +101,3 @@ type Options struct {
 	// costs two passes or more over each.
 	Through bool
 }
-
-const defaultConcurrency = 8
-
-func (o Options) concurrency() int {
-	if o.Concurrency > 0 {
-		return o.Concurrency
-	}
-	return defaultConcurrency
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/download"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
@@ -203,7 +204,7 @@ func TestShardsAreReadInParallel(t *testing.T) {
 	waiting, full := 0, make(chan struct{})
 	a.barrier = func() {
 		mu.Lock()
-		if waiting++; waiting == defaultConcurrency {
+		if waiting++; waiting == download.DefaultConcurrency {
 			close(full)
 		}
 		mu.Unlock()
@@ -213,7 +214,7 @@ func TestShardsAreReadInParallel(t *testing.T) {
 	if err != nil || facts.Parameters != shards*50_000 {
 		t.Errorf("got %+v, %v", facts, err)
 	}
-	if len(a.ranges) != shards || a.most > defaultConcurrency {
+	if len(a.ranges) != shards || a.most > download.DefaultConcurrency {
 		t.Errorf("took %d requests, at most %d at once", len(a.ranges), a.most)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/sha256hex"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -66,19 +68,8 @@ func CheckDescriptor(desc ocispec.Descriptor) error {
 // CheckDigest wants "sha256:" and 64 lower-case hex digits, so that a digest is
 // safe as part of a path or URL. The error wraps ErrFormat.
 func CheckDigest(d digest.Digest) error {
-	algorithm, hexdigits, found := strings.Cut(string(d), ":")
-	switch {
-	case !found || hexdigits == "":
-		return errorf(ErrFormat, "", "got the digest %s, want sha256:…", quote(string(d)))
-	case algorithm != "sha256":
-		return errorf(ErrFormat, "", "got a digest of the algorithm %s, want sha256", quote(algorithm))
-	case len(hexdigits) != 2*sha256.Size:
-		return errorf(ErrFormat, string(d), "got a digest of %d digits, want %d", len(hexdigits), 2*sha256.Size)
-	}
-	for _, c := range []byte(hexdigits) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return errorf(ErrFormat, string(d), "digest is not lower-case hex")
-		}
+	if algorithm, digits, _ := strings.Cut(string(d), ":"); algorithm != "sha256" || !sha256hex.Is(digits) {
+		return errorf(ErrFormat, "", "got the digest %s, want sha256: and %s", errtext.Quoted(string(d)), sha256hex.Want)
 	}
 	return nil
 }

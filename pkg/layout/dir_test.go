@@ -320,7 +320,7 @@ func TestDirIndexFaults(t *testing.T) {
 		{"trailing", `{"schemaVersion":2,"manifests":[]}{}`, "behind"},
 		{"no array", `{"schemaVersion":2,"manifests":{}}`, "cannot unmarshal"},
 		{"tag twice", `{"schemaVersion":2,"manifests":[` + entry(hexA, "v1") + `,` + entry(hexB, "v1") + `]}`, "names two manifests"},
-		{"bad digest", `{"schemaVersion":2,"manifests":[` + entry("../../x", "v1") + `]}`, "7 digits"},
+		{"bad digest", `{"schemaVersion":2,"manifests":[` + entry("../../x", "v1") + `]}`, `got the digest "sha256:../../x"`},
 	}
 	for _, c := range cases {
 		d, a := pushed(t, 1, "v1")

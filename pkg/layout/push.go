@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,18 +8,11 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/carton-oci/carton-oci/internal/download"
 	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/opencontainers/go-digest"
-)
-
-const (
-	// defaultConcurrency is how many blobs are pushed at once.
-	defaultConcurrency = 8
-	// pushAttempts is how often a blob is pushed whose source says that another
-	// attempt may do better.
-	pushAttempts = 3
 )
 
 // PushOptions say how an artifact is pushed. The zero value pushes by digest,
@@ -86,7 +78,7 @@ func Push(ctx context.Context, s Store, a *Artifact, opts PushOptions) (*PushRes
 			return nil, err
 		}
 	}
-	opts.Concurrency = cmp.Or(max(opts.Concurrency, 0), defaultConcurrency)
+	opts.Concurrency = download.Concurrency(opts.Concurrency)
 	p := &pusher{
 		store: s, opts: opts, ranges: make(chan struct{}, opts.Concurrency),
 		status: map[digest.Digest]Status{}, resumed: map[digest.Digest]int64{},
@@ -246,7 +238,7 @@ func (p *pusher) try(ctx context.Context, l Layer) error {
 	}
 	for attempt := 1; ; attempt++ {
 		err := p.store.Push(ctx, l, w)
-		if err == nil || attempt == pushAttempts || ctx.Err() != nil || !temporary(err) {
+		if err == nil || attempt == download.Attempts || ctx.Err() != nil || !download.Temporary(err) {
 			return err
 		}
 		p.report(l, progress.Retrying, 0, err)
@@ -292,12 +284,6 @@ func (p *pusher) resume(l Layer, n int64) {
 	if n > 0 {
 		p.report(l, progress.Resumed, n, nil)
 	}
-}
-
-// temporary reports whether an error says that another attempt may do better.
-func temporary(err error) bool {
-	var t interface{ Temporary() bool }
-	return errors.As(err, &t) && t.Temporary()
 }
 
 func (p *pusher) report(l Layer, state progress.State, done int64, err error) {

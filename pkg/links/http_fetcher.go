@@ -37,7 +37,7 @@ type Options struct {
 	// not say its size, and of any content that is decoded; 0 is 1 TiB.
 	MaxBytes int64
 	// Attempts is how many requests in a row may fail without progress, Stall how
-	// long a host may send nothing; 0 are 6 and 30 s.
+	// long a host may send nothing; 0 are 8 and 30 s.
 	Attempts int
 	// Retrying, where it is set, is told of every wait for another attempt.
 	Retrying func(Retry)

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
@@ -63,12 +62,6 @@ type Location struct {
 	Tag    string
 	Digest digest.Digest
 }
-
-// tagRule is https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pulling-manifests
-var tagRule = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
-
-// IsTag reports whether s can be a registry's tag.
-func IsTag(s string) bool { return tagRule.MatchString(s) }
 
 // Parse says what s names. In this order:
 //
@@ -176,7 +169,7 @@ func (l Location) Untagged() Location {
 func ParseDestination(s string) (loc Location, tags []string, err error) {
 	for {
 		i := strings.LastIndexByte(s, ',')
-		if i < 0 || !IsTag(s[i+1:]) {
+		if i < 0 || registry.CheckTag(s[i+1:]) != nil {
 			break
 		}
 		tags = append([]string{s[i+1:]}, tags...)
@@ -203,15 +196,15 @@ func ParseDestination(s string) (loc Location, tags []string, err error) {
 func parseLayout(s, rest string) (Location, error) {
 	loc := Location{Kind: KindLayout, Path: rest}
 	if i := strings.LastIndexByte(rest, '@'); i >= 0 && strings.HasPrefix(rest[i+1:], "sha") {
-		if layout.CheckDigest(digest.Digest(rest[i+1:])) != nil {
-			return Location{}, Errorf(s, "got the digest %q, want sha256: and 64 lower-case hex digits", rest[i+1:])
+		if err := layout.CheckDigest(digest.Digest(rest[i+1:])); err != nil {
+			return Location{}, Errorf(s, "%v", err)
 		}
 		loc.Path, loc.Digest = rest[:i], digest.Digest(rest[i+1:])
 	}
 	if i := strings.LastIndexByte(loc.Path, ':'); i >= 0 && !strings.ContainsAny(loc.Path[i:], `/\`) {
 		loc.Path, loc.Tag = loc.Path[:i], loc.Path[i+1:]
-		if !IsTag(loc.Tag) {
-			return Location{}, Errorf(s, "got the tag %q, want letters, digits, _ . or -, at most 128", loc.Tag)
+		if err := registry.CheckTag(loc.Tag); err != nil {
+			return Location{}, Errorf(s, "%v", err)
 		}
 	}
 	if loc.Path == "" {

@@ -8,12 +8,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/localfile"
+	"github.com/carton-oci/carton-oci/internal/sha256hex"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 )
@@ -109,13 +109,10 @@ func inSnapshot(base, name string) bool {
 	return strings.HasPrefix(name, base+"/") || path.Dir(name) == blobsDir
 }
 
-// sha256Name is how a blob is called that git-lfs or xet keeps.
-var sha256Name = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
-// claimOf returns the sha256 that the name of a blob claims, "" for none: small
-// files are called by their git hash.
+// claimOf returns the sha256 that the name of a blob claims, as git-lfs and xet
+// call theirs, "" for none: small files are called by their git hash.
 func claimOf(name string) string {
-	if path.Dir(name) == blobsDir && sha256Name.MatchString(path.Base(name)) {
+	if path.Dir(name) == blobsDir && sha256hex.Is(path.Base(name)) {
 		return path.Base(name)
 	}
 	return ""

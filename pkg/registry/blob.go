@@ -23,8 +23,8 @@ import (
 // registry has none. It asks with HEAD; where that is refused or says too
 // little, for the first byte.
 func (r *Repository) Stat(ctx context.Context, dgst digest.Digest) (int64, error) {
-	if err := checkDigest(dgst); err != nil {
-		return 0, fmt.Errorf("blob: %w: %w", err, layout.ErrFormat)
+	if err := layout.CheckDigest(dgst); err != nil {
+		return 0, fmt.Errorf("blob: %w", err)
 	}
 	u, err := r.url(ctx, "blobs/"+dgst.String())
 	if err != nil {
@@ -106,7 +106,7 @@ func (r *Repository) Mount(ctx context.Context, desc ocispec.Descriptor, from la
 	if apiHost(from.Registry) != r.host.host || from.Repository == r.name.Repository {
 		return false, nil
 	}
-	if CheckName(from.Registry, from.Repository) != nil || checkDigest(desc.Digest) != nil {
+	if CheckName(from.Registry, from.Repository) != nil || layout.CheckDigest(desc.Digest) != nil {
 		return false, nil
 	}
 	u, err := r.url(ctx, "blobs/uploads/")
@@ -143,8 +143,8 @@ func (r *Repository) Mount(ctx context.Context, desc ocispec.Descriptor, from la
 // says nothing of the blob. What is small comes over the connection that manifests come
 // over: a new one takes as long as such an answer, or three times that with TLS.
 func (r *Repository) OpenRange(ctx context.Context, desc ocispec.Descriptor, off, n int64) (io.ReadCloser, error) {
-	if err := checkDigest(desc.Digest); err != nil {
-		return nil, fmt.Errorf("blob: %w: %w", err, layout.ErrFormat)
+	if err := layout.CheckDigest(desc.Digest); err != nil {
+		return nil, fmt.Errorf("blob: %w", err)
 	}
 	u, err := r.url(ctx, "blobs/"+desc.Digest.String())
 	if err != nil {

@@ -67,9 +67,9 @@ func (r *Repository) ResolveManifest(ctx context.Context, reference string) (oci
 // manifestURL returns where a tag or digest is asked for, and the digest.
 func (r *Repository) manifestURL(reference string) (*url.URL, digest.Digest, error) {
 	want := digest.Digest("")
-	if !tagRE.MatchString(reference) {
+	if CheckTag(reference) != nil {
 		want = digest.Digest(reference)
-		if err := checkDigest(want); err != nil {
+		if err := layout.CheckDigest(want); err != nil {
 			return nil, "", badReference(reference, "want a tag or a digest")
 		}
 	}
@@ -112,7 +112,7 @@ func describe(resp *http.Response, want digest.Digest) (ocispec.Descriptor, bool
 	if desc.Digest == "" {
 		desc.Digest = want
 	}
-	return desc, isManifestType(desc.MediaType) && desc.Size > 0 && checkDigest(desc.Digest) == nil, nil
+	return desc, isManifestType(desc.MediaType) && desc.Size > 0 && layout.CheckDigest(desc.Digest) == nil, nil
 }
 
 // accept makes one header of the types: not every registry reads a second.
@@ -132,8 +132,8 @@ func isManifestType(mediaType string) bool {
 // FetchManifest returns an image manifest's bytes, of the digest and size that
 // desc says, else an error wrapping layout.ErrDigest.
 func (r *Repository) FetchManifest(ctx context.Context, desc ocispec.Descriptor) ([]byte, error) {
-	if err := checkDigest(desc.Digest); err != nil {
-		return nil, fmt.Errorf("manifest: %w: %w", err, layout.ErrFormat)
+	if err := layout.CheckDigest(desc.Digest); err != nil {
+		return nil, fmt.Errorf("manifest: %w", err)
 	}
 	if desc.Size > layout.MaxManifestBytes {
 		return nil, fmt.Errorf("manifest: got %d bytes, want at most %d: %w", desc.Size, layout.MaxManifestBytes, layout.ErrLimit)

@@ -22,15 +22,15 @@ import (
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-manifests-with-subject
 func (r *Repository) PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, opts layout.PutOptions) error {
 	tags := opts.Tags
-	if err := checkDigest(desc.Digest); err != nil {
-		return fmt.Errorf("manifest: %w: %w", err, layout.ErrFormat)
+	if err := layout.CheckDigest(desc.Digest); err != nil {
+		return fmt.Errorf("manifest: %w", err)
 	}
 	if got := digest.FromBytes(content); got != desc.Digest || desc.Size != int64(len(content)) {
 		return fmt.Errorf("manifest: got %s (%d bytes), want %s (%d bytes): %w", got, len(content), desc.Digest, desc.Size, layout.ErrDigest)
 	}
 	for _, tag := range tags {
-		if !tagRE.MatchString(tag) {
-			return badReference(tag, "want a tag")
+		if err := CheckTag(tag); err != nil {
+			return badReference(tag, "%v", err)
 		}
 	}
 	if opts.NoClobber {

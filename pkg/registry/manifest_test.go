@@ -151,7 +151,7 @@ func TestFetchManifest(t *testing.T) {
 		"says 512 MiB":     {change: func(d *ocispec.Descriptor) { d.Size = 512 << 20 }, kind: layout.ErrLimit, says: "536870912"},
 		"says another":     {change: func(d *ocispec.Descriptor) { d.Size++ }, kind: layout.ErrDigest, says: "bytes, want"},
 		"is not there":     {change: func(d *ocispec.Descriptor) { d.Digest = testDigest }, kind: layout.ErrNotFound, says: "404"},
-		"has no digest":    {change: func(d *ocispec.Descriptor) { d.Digest = "x" }, kind: layout.ErrFormat, says: `"x"`},
+		"has no digest":    {change: func(d *ocispec.Descriptor) { d.Digest = "x" }, kind: layout.ErrFormat, says: `the digest "x"`},
 		"has a media type": {change: func(d *ocispec.Descriptor) { d.MediaType = "application/vnd.other+json" }},
 	}
 	for name, tt := range tests {

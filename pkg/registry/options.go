@@ -20,6 +20,9 @@ type Policy = httprange.Policy
 // Retry is a wait for another attempt, which Policy.Retrying is told of.
 type Retry = httprange.Retry
 
+// DefaultAttempts is how many requests in a row may fail unless a Policy says.
+const DefaultAttempts = httprange.DefaultAttempts
+
 // ErrGaveUp is wrapped by the error of what failed so often in a row that it is
 // not tried again.
 var ErrGaveUp = httprange.ErrGaveUp

@@ -8,12 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/carton-oci/carton-oci/internal/place"
+	"github.com/carton-oci/carton-oci/internal/sha256hex"
 )
 
 // maxSwept is how many files of a folder are looked at for ones that are too old.
@@ -133,10 +133,8 @@ func (r *record) remove() {
 	}
 }
 
-// recordName is how this package calls its files, and recordStart how they begin
-// where they hold anything. Whatever else lies in their folder is somebody's.
-var recordName = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
+// recordStart is how the files of this package begin where they hold anything. They
+// are called by a sha256; whatever else lies in their folder is somebody's.
 const recordStart = `{"version":`
 
 // isRecord reports whether a file with such a name is one of this package.
@@ -156,7 +154,7 @@ func sweep(root *os.Root, now time.Time) {
 	entries, _ := dir.ReadDir(maxSwept) // what was read is swept
 	for _, e := range entries {
 		fi, err := e.Info()
-		if err != nil || !recordName.MatchString(e.Name()) || !place.IsPrivate(fi) || now.Sub(fi.ModTime()) < maxStateAge {
+		if err != nil || !sha256hex.Is(e.Name()) || !place.IsPrivate(fi) || now.Sub(fi.ModTime()) < maxStateAge {
 			continue
 		}
 		f, err := lock(root, e.Name())

@@ -10,8 +10,10 @@ import (
 	"github.com/opencontainers/go-digest"
 	"oras.land/oras-go/v2/errdef"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
 // ErrReference is wrapped by the errors about strings that are no reference to
@@ -38,7 +40,6 @@ const (
 var (
 	repositoryRE = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 	tagRE        = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
-	digestRE     = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 	labelRE      = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 )
 
@@ -85,11 +86,13 @@ func ParseReference(s string) (Reference, error) {
 	if err := CheckName(ref.Registry, ref.Repository); err != nil {
 		return Reference{}, err
 	}
-	if tagged && !tagRE.MatchString(tag) {
-		return Reference{}, badReference(s, "got the tag %q, want at most 128 letters, digits and ._-", tag)
+	if tagged {
+		if err := CheckTag(tag); err != nil {
+			return Reference{}, badReference(s, "%v", err)
+		}
 	}
 	if pinned {
-		if err := checkDigest(digest.Digest(dgst)); err != nil {
+		if err := layout.CheckDigest(digest.Digest(dgst)); err != nil {
 			return Reference{}, badReference(s, "%v", err)
 		}
 		ref.Digest = digest.Digest(dgst)
@@ -112,6 +115,14 @@ func CheckName(registry, repository string) error {
 	}
 	if n := len(registry) + 1 + len(repository); n > maxNameBytes {
 		return badReference(registry+"/…", "got a name of %d bytes, want at most %d", n, maxNameBytes)
+	}
+	return nil
+}
+
+// CheckTag returns what is wrong with a tag.
+func CheckTag(tag string) error {
+	if !tagRE.MatchString(tag) {
+		return fmt.Errorf("got the tag %s, want at most 128 letters, digits and ._-, of which no . or - first", errtext.Quoted(tag))
 	}
 	return nil
 }
@@ -143,14 +154,6 @@ func (r Reference) Target() string {
 // badReference names what somebody typed without what may be secret.
 func badReference(s, format string, args ...any) error {
 	return fmt.Errorf("%w %q: %s", ErrReference, secret.Redact(s), fmt.Sprintf(format, args...))
-}
-
-// checkDigest accepts sha256 in lower-case hex and nothing else.
-func checkDigest(d digest.Digest) error {
-	if !digestRE.MatchString(string(d)) {
-		return fmt.Errorf("got the digest %q, want sha256: and 64 lower-case hex digits", string(d))
-	}
-	return nil
 }
 
 // namesHost reports whether the part of a reference before its first slash is

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -60,7 +61,7 @@ func decodeState(b []byte) (state, bool) {
 	switch {
 	case err != nil, u.Host == "", u.User != nil, u.Fragment != "", strings.ContainsFunc(s.Location, unprintable):
 		return state{}, false
-	case checkDigest(s.Digest) != nil, s.Size < minStateSize, s.MinChunk < 0:
+	case layout.CheckDigest(s.Digest) != nil, s.Size < minStateSize, s.MinChunk < 0:
 		return state{}, false
 	}
 	return s, true

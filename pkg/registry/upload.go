@@ -25,8 +25,8 @@ import (
 // opened fails; whoever knows that it may do better pushes again.
 func (r *Repository) Push(ctx context.Context, l layout.Layer, w layout.Watch) error {
 	desc := l.Descriptor
-	if err := checkDigest(desc.Digest); err != nil {
-		return fmt.Errorf("blob: %w: %w", err, layout.ErrFormat)
+	if err := layout.CheckDigest(desc.Digest); err != nil {
+		return fmt.Errorf("blob: %w", err)
 	}
 	if desc.Size < 0 {
 		return fmt.Errorf("blob %s: got a size of %d, want 0 or more: %w", desc.Digest, desc.Size, layout.ErrFormat)
