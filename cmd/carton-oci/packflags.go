@@ -84,22 +84,24 @@ stands for.`)
 // packOptions reads the flags that packFlags declares.
 func packOptions(c *cli.Context) (pack.Options, error) {
 	o := pack.Options{
-		Runner: c.String("runner"), FrameworkVersion: c.String("framework-version"),
-		Name: c.String("name"), ShortDescription: c.String("description"), ModelDescription: c.String("model-description"),
-		License: c.String("license"), Repository: c.String("repository"), Homepage: c.String("homepage"),
-		Platforms: c.StringSlice("platform"),
-		InfoFile:  c.String("carton-toml"), Misc: c.String("misc"), TensorData: c.String("tensor-data"),
+		Info: carton.Info{
+			ModelName: c.String("name"), ShortDescription: c.String("description"), ModelDescription: c.String("model-description"),
+			License: c.String("license"), Repository: c.String("repository"), Homepage: c.String("homepage"),
+			RequiredPlatforms: c.StringSlice("platform"),
+			Runner:            carton.Runner{Name: c.String("runner"), RequiredFrameworkVersion: c.String("framework-version")},
+		},
+		InfoFile: c.String("carton-toml"), Misc: c.String("misc"), TensorData: c.String("tensor-data"),
 		Exclude: c.StringSlice("exclude"), Include: c.StringSlice("include"), Update: c.Bool("update"),
 		Strict: c.Bool("strict"), AllowInvalid: c.Bool("allow-invalid"),
 	}
-	if o.FrameworkVersion != "" {
-		if err := carton.CheckVersionReq(o.FrameworkVersion); err != nil {
+	if v := o.Runner.RequiredFrameworkVersion; v != "" {
+		if err := carton.CheckVersionReq(v); err != nil {
 			return o, usagef(c.Command.Name, "--framework-version: %v", err)
 		}
 	}
 	if c.IsSet("runner-compat") {
 		n := c.Uint64("runner-compat")
-		o.RunnerCompat = &n
+		o.Runner.CompatVersion = &n
 	}
 	read := func(flag string, parse func(text string) error) error {
 		for _, text := range c.StringSlice(flag) {
@@ -112,10 +114,10 @@ func packOptions(c *cli.Context) (pack.Options, error) {
 	err := errors.Join(
 		read("opt", func(text string) error {
 			key, value, err := pack.ParseOpt(text)
-			if o.RunnerOpts == nil {
-				o.RunnerOpts = map[string]any{}
+			if o.Runner.Opts == nil {
+				o.Runner.Opts = map[string]any{}
 			}
-			o.RunnerOpts[key] = value
+			o.Runner.Opts[key] = value
 			return err
 		}),
 		read("declare-input", func(text string) error {
@@ -130,12 +132,12 @@ func packOptions(c *cli.Context) (pack.Options, error) {
 		}),
 		read("self-test", func(text string) error {
 			t, err := pack.ParseTest(text, false)
-			o.SelfTests = append(o.SelfTests, t)
+			o.AddSelfTests = append(o.AddSelfTests, t)
 			return err
 		}),
 		read("example", func(text string) error {
 			t, err := pack.ParseTest(text, true)
-			o.Examples = append(o.Examples, t)
+			o.AddExamples = append(o.AddExamples, t)
 			return err
 		}),
 		read("link", func(text string) error {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/sha256hex"
+	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/client"
-	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/pack"
 )
@@ -104,18 +104,18 @@ func pullOptions(c *cli.Context) (client.PullOptions, error) {
 }
 
 // wrapOf reads the flags that say what is made of a plain model, as in pack.
-func wrapOf(c *cli.Context) (*convert.Wrap, error) {
+func wrapOf(c *cli.Context) (*carton.Runner, error) {
 	p, err := packOptions(c)
 	if err != nil {
 		return nil, err
 	}
-	if p.FrameworkVersion == "" {
-		p.FrameworkVersion = pack.FrameworkOf(p.Runner)
+	if p.Runner.RequiredFrameworkVersion == "" {
+		p.Runner.RequiredFrameworkVersion = pack.FrameworkOf(p.Runner.Name)
 	}
-	if missing := pack.Missing(p.Runner, p.FrameworkVersion, p.RunnerOpts); missing != nil {
+	if missing := pack.Missing(p.Runner); missing != nil {
 		return nil, missingFlags("pull", "no artifact says it", missing)
 	}
-	return &convert.Wrap{RunnerName: p.Runner, FrameworkVersion: p.FrameworkVersion, CompatVersion: p.RunnerCompat, Opts: p.RunnerOpts}, nil
+	return &p.Runner, nil
 }
 
 func (s *session) printPull(r *client.PullResult) {

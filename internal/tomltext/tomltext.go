@@ -4,9 +4,13 @@
 package tomltext
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Quote writes a basic string. What is not UTF-8 becomes U+FFFD.
@@ -57,21 +61,54 @@ func Key(s string) string {
 	return s
 }
 
-// Value writes an integer, float, boolean or string.
+// Value writes a string, boolean, number, list or table of strings on one line. Of
+// text that is not UTF-8 there is an error beside what [Quote] makes of it.
 func Value(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
+		if !utf8.ValidString(v) {
+			return Quote(v), fmt.Errorf("the text %s is not UTF-8", strconv.QuoteToASCII(v))
+		}
 		return Quote(v), nil
 	case bool:
 		return strconv.FormatBool(v), nil
 	case int64:
 		return strconv.FormatInt(v, 10), nil
+	case uint64:
+		return strconv.FormatUint(v, 10), nil
 	case float64:
 		s := strings.ToLower(strconv.FormatFloat(v, 'g', -1, 64)) // nan and inf are TOML's words, too
 		if strings.Trim(s, "-0123456789") == "" {
 			s += ".0"
 		}
 		return s, nil
+	case []any:
+		return list(v)
+	case map[string]string:
+		return table(v)
 	}
-	return "", fmt.Errorf("got %T, want an integer, float, bool or string", v)
+	return "", fmt.Errorf("TOML has no %T here, only integers, floats, booleans and strings", v)
+}
+
+func list(values []any) (string, error) {
+	texts, errs := make([]string, len(values)), make([]error, len(values))
+	for i, v := range values {
+		texts[i], errs[i] = Value(v)
+	}
+	return "[" + strings.Join(texts, ", ") + "]", errors.Join(errs...)
+}
+
+// table writes an inline table, sorted by key.
+func table(values map[string]string) (string, error) {
+	if len(values) == 0 {
+		return "{}", nil
+	}
+	var pairs []string
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		_, bad := Value(key)
+		text, err := Value(values[key])
+		pairs, errs = append(pairs, Key(key)+" = "+text), append(errs, bad, err)
+	}
+	return "{ " + strings.Join(pairs, ", ") + " }", errors.Join(errs...)
 }

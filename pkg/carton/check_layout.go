@@ -2,7 +2,6 @@ package carton
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 )
 
@@ -69,9 +68,8 @@ func (c *checker) checkSuffix(i int, t Tensor) {
 	}
 }
 
-// checkDescription finds links in model_description that show nothing
-// everywhere, HTML, which is shown as text, and addresses that no browser should
-// be sent to.
+// checkDescription finds links in model_description that show nothing everywhere,
+// and HTML, which is shown as text.
 func (c *checker) checkDescription(info *Info) {
 	for _, link := range markdownLinks(info.ModelDescription) {
 		file, isMisc := strings.CutPrefix(link, miscPrefix)
@@ -86,15 +84,4 @@ func (c *checker) checkDescription(info *Info) {
 	if tag := markdownHTML(info.ModelDescription); tag != "" {
 		c.find(SeverityWarning, ErrFormat, InfoName, "model_description: holds HTML, %s, which is shown as text", quoteShort(tag))
 	}
-	for _, a := range []struct{ key, address string }{{"repository", info.Repository}, {"homepage", info.Homepage}} {
-		if a.address != "" && !isWebURL(a.address) {
-			c.find(SeverityWarning, ErrFormat, InfoName, "%s: got %s, want a URL: https://host/path", a.key, quoteShort(a.address))
-		}
-	}
-}
-
-// isWebURL reports whether s is an http or https URL with a host.
-func isWebURL(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
 }

@@ -52,16 +52,6 @@ func NewRange(
 // regular member inside model/ that has the same Hash.
 func ResolveSymlinks(members []Member) error { return resolveSymlinks(members) }
 
-// ParseInfoLoosely returns what can be read of a carton.toml that [ParseInfo]
-// refuses: fields that break a rule are left empty. It is empty itself where the
-// bytes are no TOML, or of another spec_version.
-func ParseInfoLoosely(b []byte) *Info {
-	if info, _ := parseInfo(b); info != nil {
-		return info
-	}
-	return &Info{}
-}
-
 // QuotePath returns a path as an error shows it: as it is where it is printable,
 // else quoted.
 func QuotePath(path string) string { return quotePath(path) }

@@ -2,8 +2,8 @@ package carton
 
 import "context"
 
-// Info is a carton.toml, typed. The bytes stay what they are: an Info is read
-// from them and never written back.
+// Info is a carton.toml, typed. A carton keeps the bytes that it has: what [Info]
+// Marshal writes is for cartons that are made.
 type Info struct {
 	SpecVersion       int // always 1
 	ModelName         string
@@ -23,6 +23,9 @@ type Info struct {
 	// as one of "weight", "weight.config", "code", "doc" and "dataset". Whatever in
 	// it is no string is left out; neither paths nor words are checked.
 	Categories map[string]string
+	// Extra is TOML that Marshal writes behind [runner]: tables that the format does
+	// not have. ParseInfo leaves it empty.
+	Extra string
 }
 
 // Runner says what loads the model.
@@ -92,4 +95,14 @@ func ParseInfo(b []byte) (*Info, error) {
 		return nil, err
 	}
 	return info, nil
+}
+
+// ParseInfoLoosely returns what can be read of a carton.toml that [ParseInfo]
+// refuses: fields that break a rule are left empty. It is empty itself where the
+// bytes are no TOML, or of another spec_version.
+func ParseInfoLoosely(b []byte) *Info {
+	if info, _ := parseInfo(b); info != nil {
+		return info
+	}
+	return &Info{}
 }

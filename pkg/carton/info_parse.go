@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
 // parseInfo reads as much of a carton.toml as can be read, and all that is
@@ -20,18 +19,10 @@ func parseInfo(b []byte) (*Info, *faults) {
 	if !parseSpecVersion(t) {
 		return nil, f
 	}
-	info := &Info{
-		SpecVersion:      1,
-		ModelName:        t.text("model_name"),
-		ShortDescription: t.text("short_description"),
-		ModelDescription: t.text("model_description"),
-		License:          t.text("license"),
-		Repository:       t.text("repository"),
-		Homepage:         t.text("homepage"),
-		Inputs:           parseSpecs(t, "input"),
-		Outputs:          parseSpecs(t, "output"),
-		Runner:           parseRunner(t),
-	}
+	info := &Info{SpecVersion: 1}
+	t.readTexts(infoTexts, info)
+	info.Inputs, info.Outputs = parseSpecs(t, "input"), parseSpecs(t, "output")
+	parseRunner(t, info)
 	info.RequiredPlatforms, _ = t.texts("required_platforms")
 	for _, p := range info.RequiredPlatforms {
 		if err := checkPlatform(p); err != nil {
@@ -45,7 +36,7 @@ func parseInfo(b []byte) (*Info, *faults) {
 		info.Examples = append(info.Examples, parseExample(e))
 	}
 	info.Categories = parseCategories(values)
-	warnInfo(info, f)
+	warnSymbols(info, f)
 	return info, f
 }
 
@@ -80,27 +71,16 @@ func parseSpecVersion(t tomlTable) bool {
 	return false
 }
 
-func parseRunner(t tomlTable) Runner {
+func parseRunner(t tomlTable, info *Info) {
 	if _, there := t.values["runner"]; !there {
 		t.errorf("runner", "is missing: no runner_name says what loads the model")
-		return Runner{}
+		return
 	}
 	r, ok := t.table("runner")
 	if !ok {
-		return Runner{}
+		return
 	}
-	runner := Runner{
-		Name:                     r.needText("runner_name"),
-		RequiredFrameworkVersion: r.text("required_framework_version"),
-	}
-	switch v := r.values["required_framework_version"].(type) {
-	case nil:
-		r.errorf("required_framework_version", "is missing")
-	case string:
-		if err := CheckVersionReq(v); err != nil {
-			r.errorf("required_framework_version", "%v", err)
-		}
-	}
+	r.readTexts(runnerTexts, info)
 	switch v := r.values["runner_compat_version"].(type) {
 	case nil:
 		r.faults.loaderf("runner.runner_compat_version: is missing")
@@ -110,15 +90,15 @@ func parseRunner(t tomlTable) Runner {
 			break
 		}
 		n := uint64(v)
-		runner.CompatVersion = &n
+		info.Runner.CompatVersion = &n
 	default:
 		r.errorf("runner_compat_version", "got %s, want an integer", describe(v))
 	}
 	opts, ok := r.table("opts")
 	if !ok {
-		return runner
+		return
 	}
-	runner.Opts = opts.values
+	info.Runner.Opts = opts.values
 	for _, k := range sortedKeys(opts.values) {
 		switch opts.values[k].(type) {
 		case int64, float64, string, bool:
@@ -127,7 +107,6 @@ func parseRunner(t tomlTable) Runner {
 			delete(opts.values, k)
 		}
 	}
-	return runner
 }
 
 func parseSpecs(t tomlTable, key string) []TensorSpec {
@@ -210,20 +189,6 @@ func (t tomlTable) references(key string, misc bool) map[string]string {
 		}
 	}
 	return refs
-}
-
-// warnInfo finds what is allowed, and still not as the format wants it.
-func warnInfo(info *Info, f *faults) {
-	const most = 100 // characters, by the specification
-	if n := utf8.RuneCountInString(info.ShortDescription); n > most {
-		f.warnf("short_description: is %d characters long, should be at most %d", n, most)
-	}
-	if info.License != "" {
-		if err := checkLicense(info.License); err != nil {
-			f.warnf("license: %v", err)
-		}
-	}
-	warnSymbols(info, f)
 }
 
 // addErr notes an error that has its path and kind already.

@@ -1,11 +1,14 @@
 package carton_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
-	"github.com/google/go-cmp/cmp"
 )
 
 const fullInfo = `spec_version = 1
@@ -99,6 +102,90 @@ func TestParseInfo(t *testing.T) {
 	}
 	if s := got.Outputs[0].Shape.String(); s != "[]" {
 		t.Errorf("shape: got %s, want []", s)
+	}
+}
+
+// What is written is what was read, in the order of the specification.
+func TestMarshalInfo(t *testing.T) {
+	info, err := carton.ParseInfo([]byte(fullInfo))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := info.Marshal()
+	// Only the options are sorted.
+	want := fullInfo[:strings.Index(fullInfo, "[runner.opts]")] + "[runner.opts]\nentry = \"main\"\nfast = true\nscale = 0.5\nthreads = -4\n"
+	if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	info.ModelDescription = "two\nlines\n"
+	info.Extra = "\n[mine]\nx = 1\n"
+	info.Categories = map[string]string{"model/a b": "code"}
+	got, err = info.Marshal()
+	for _, want := range []string{"model_description = '''\ntwo\nlines\n'''\nlicense", "\n\n[mine]\nx = 1\n\n[categories]\n\"model/a b\" = \"code\"\n"} {
+		if err != nil || !strings.Contains(string(got), want) {
+			t.Errorf("got %s, %v, want %s in it", got, err, want)
+		}
+	}
+	for key, change := range map[string]func(*carton.Info){
+		"license":        func(i *carton.Info) { i.License = "\xff" },
+		"input.x.shape":  func(i *carton.Info) { i.Inputs[0].Shape.Dims[0].Symbol = "\xff" },
+		"runner.opts.x":  func(i *carton.Info) { i.Runner.Opts = map[string]any{"x": []int{1}} },
+		"opts.\"\\xff\"": func(i *carton.Info) { i.Runner.Opts = map[string]any{"\xff": true} },
+	} {
+		info, _ := carton.ParseInfo([]byte(fullInfo))
+		change(info)
+		if _, err := info.Marshal(); !errors.Is(err, carton.ErrFormat) || !strings.Contains(err.Error(), key) {
+			t.Errorf("got %v, want an error about %s", err, key)
+		}
+	}
+}
+
+// Every value is a field with a key of its own.
+func TestFieldsOfInfo(t *testing.T) {
+	info, err := carton.ParseInfo([]byte(fullInfo))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range info.Fields() {
+		got = append(got, f.Key+" = "+f.TOML)
+		if f.Key == "required_platforms" && f.Text != "x86_64-unknown-linux-gnu" || f.Key == "license" && f.Text != "MIT" {
+			t.Errorf("%s: got the text %s", f.Key, f.Text)
+		}
+	}
+	want := strings.Split(`spec_version = 1
+model_name = "m"
+short_description = "s"
+model_description = "d"
+license = "MIT"
+repository = "https://example.com/r"
+homepage = "https://example.com"
+required_platforms = ["x86_64-unknown-linux-gnu"]
+input.x.dtype = "float32"
+input.x.shape = ["batch", 3, "*"]
+input.x.description = "an input"
+input.x.internal_name = "ns/x:0"
+input.any.dtype = "string"
+input.any.shape = "*"
+output.y.dtype = "int64"
+output.y.shape = []
+self_test.t = {}
+self_test.t.description = "td"
+self_test.t.inputs.x = "@tensor_data/a"
+self_test.t.expected_out.y = "@tensor_data/b"
+example.e = {}
+example.e.description = "ed"
+example.e.inputs.x = "@misc/a.png"
+example.e.sample_out.y = "@tensor_data/b"
+runner.runner_name = "python"
+runner.required_framework_version = ">=3.8, <4"
+runner.runner_compat_version = 9223372036854775807
+runner.opts.entry = "main"
+runner.opts.fast = true
+runner.opts.scale = 0.5
+runner.opts.threads = -4`, "\n")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -229,6 +316,17 @@ func FuzzParseInfo(f *testing.F) {
 		}
 		if info.SpecVersion != 1 || info.Runner.Name == "" || carton.CheckVersionReq(info.Runner.RequiredFrameworkVersion) != nil {
 			t.Errorf("accepted %+v", info)
+		}
+		written, err := info.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := carton.ParseInfo(written)
+		if err != nil {
+			t.Fatalf("%v of\n%s", err, written)
+		}
+		if diff := cmp.Diff(info.Fields(), again.Fields()); diff != "" {
+			t.Errorf("written and read again:\n%s", diff)
 		}
 		for _, s := range append(info.Inputs, info.Outputs...) {
 			if s.Name == "" || s.DType.Size() == 0 && s.DType != carton.String {

@@ -4,10 +4,9 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/dtype"
+	"github.com/carton-oci/carton-oci/internal/tomltext"
 )
 
 // DType is the type of a tensor's elements.
@@ -55,17 +54,22 @@ type Dim struct {
 
 // String returns the shape as carton.toml has it, on one line.
 func (s Shape) String() string {
+	text, _ := tomltext.Value(s.value())
+	return text
+}
+
+// value is the shape as TOML's types have it.
+func (s Shape) value() any {
 	if s.Symbol != "" {
-		return strconv.Quote(s.Symbol)
+		return s.Symbol
 	}
-	dims := make([]string, len(s.Dims))
+	dims := make([]any, len(s.Dims))
 	for i, d := range s.Dims {
-		dims[i] = strconv.FormatInt(d.Size, 10)
-		if d.Symbol != "" {
-			dims[i] = strconv.Quote(d.Symbol)
+		if dims[i] = d.Size; d.Symbol != "" {
+			dims[i] = d.Symbol
 		}
 	}
-	return "[" + strings.Join(dims, ", ") + "]"
+	return dims
 }
 
 // dtype reads the key dtype.

@@ -285,7 +285,7 @@ func TestAWrappedModelIsNoCopy(t *testing.T) {
 	delete(s.manifest.Layers[0].Annotations, convert.AnnotationMembers)
 	s.put()
 	from := location.Location{Kind: location.KindRegistry, Registry: s.Host, Repository: sourceRepo, Tag: "1"}
-	wrap := &convert.Wrap{RunnerName: "noop", FrameworkVersion: "*"}
+	wrap := &carton.Runner{Name: "noop", RequiredFrameworkVersion: "*"}
 	src, err := fresh().call().open(t.Context(), from, OpenOptions{Wrap: wrap})
 	if err != nil {
 		t.Fatal(err)

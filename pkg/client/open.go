@@ -25,7 +25,7 @@ type OpenOptions struct {
 	// [*convert.Source] that is Plain, which has no carton.toml and no model hash.
 	Plain bool
 	// Wrap makes a carton of such a model; nil refuses it unless it may be Plain.
-	Wrap *convert.Wrap
+	Wrap *carton.Runner
 	// ModelHash refuses every other model, in lower-case hex.
 	ModelHash string
 

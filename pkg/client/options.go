@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/progress"
@@ -100,7 +101,7 @@ type PullOptions struct {
 	// have of the model is copied, hashed on the way, and not downloaded.
 	From []string
 	// Wrap makes a carton of a model artifact that holds none; nil refuses it.
-	Wrap *convert.Wrap
+	Wrap *carton.Runner
 	// Concurrency is how many blobs travel at once; 0 is 8.
 	Concurrency int
 	// Progress, which may be nil, is told what happens to each transfer.

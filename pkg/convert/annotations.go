@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"strconv"
 	"strings"
 	"time"
 
@@ -47,69 +46,38 @@ const (
 // infoRules say where a field of carton.toml appears: the third table of
 // docs/mapping.md. A field that is empty appears nowhere.
 var infoRules = []struct {
-	field      string // of carton.toml
+	field      string // the key of a [carton.Field]
 	annotation string // of the image manifest
 	config     string // fields of the config's descriptor, comma-separated
-	value      func(*carton.Info) string
 	set        func(*Descriptor, string)
 }{
-	{"spec_version", "run.carton.spec-version", "", specVersion, nil},
-	{"runner.runner_name", "run.carton.runner.name", "", func(i *carton.Info) string { return i.Runner.Name }, nil},
-	{
-		"runner.required_framework_version", "run.carton.runner.framework-version", "",
-		func(i *carton.Info) string { return i.Runner.RequiredFrameworkVersion }, nil,
-	},
-	{"runner.runner_compat_version", "run.carton.runner.compat-version", "", compatVersion, nil},
-	{
-		"required_platforms", "run.carton.platforms", "",
-		func(i *carton.Info) string { return strings.Join(i.RequiredPlatforms, ",") }, nil,
-	},
-	{
-		"model_name", ocispec.AnnotationTitle, "name, title",
-		func(i *carton.Info) string { return i.ModelName },
-		func(d *Descriptor, v string) { d.Name, d.Title = v, v },
-	},
-	{
-		"short_description", ocispec.AnnotationDescription, "description",
-		func(i *carton.Info) string { return i.ShortDescription },
-		func(d *Descriptor, v string) { d.Description = v },
-	},
-	{
-		"license", ocispec.AnnotationLicenses, "licenses",
-		func(i *carton.Info) string { return i.License },
-		func(d *Descriptor, v string) { d.Licenses = []string{v} },
-	},
-	{
-		"repository", ocispec.AnnotationSource, "sourceURL",
-		func(i *carton.Info) string { return i.Repository },
-		func(d *Descriptor, v string) { d.SourceURL = v },
-	},
-	{
-		"homepage", ocispec.AnnotationURL, "docURL",
-		func(i *carton.Info) string { return i.Homepage },
-		func(d *Descriptor, v string) { d.DocURL = v },
-	},
+	{"spec_version", "run.carton.spec-version", "", nil},
+	{"runner.runner_name", "run.carton.runner.name", "", nil},
+	{"runner.required_framework_version", "run.carton.runner.framework-version", "", nil},
+	{"runner.runner_compat_version", "run.carton.runner.compat-version", "", nil},
+	{"required_platforms", "run.carton.platforms", "", nil},
+	{"model_name", ocispec.AnnotationTitle, "name, title", func(d *Descriptor, v string) { d.Name, d.Title = v, v }},
+	{"short_description", ocispec.AnnotationDescription, "description", func(d *Descriptor, v string) { d.Description = v }},
+	{"license", ocispec.AnnotationLicenses, "licenses", func(d *Descriptor, v string) { d.Licenses = []string{v} }},
+	{"repository", ocispec.AnnotationSource, "sourceURL", func(d *Descriptor, v string) { d.SourceURL = v }},
+	{"homepage", ocispec.AnnotationURL, "docURL", func(d *Descriptor, v string) { d.DocURL = v }},
 }
 
-func specVersion(i *carton.Info) string {
-	if i.SpecVersion == 0 {
-		return ""
+// infoTexts returns the values of carton.toml by their keys.
+func infoTexts(info *carton.Info) map[string]string {
+	texts := map[string]string{}
+	for _, f := range info.Fields() {
+		texts[f.Key] = f.Text
 	}
-	return strconv.Itoa(i.SpecVersion)
-}
-
-func compatVersion(i *carton.Info) string {
-	if i.Runner.CompatVersion == nil {
-		return ""
-	}
-	return strconv.FormatUint(*i.Runner.CompatVersion, 10)
+	return texts
 }
 
 // manifestAnnotations returns the annotations of the image manifest.
 func manifestAnnotations(info *carton.Info, modelHash string, opts Options) (map[string]string, error) {
 	a := map[string]string{AnnotationMapping: Mapping, AnnotationModelHash: modelHash}
+	texts := infoTexts(info)
 	for _, rule := range infoRules {
-		if v := rule.value(info); v != "" {
+		if v := texts[rule.field]; v != "" {
 			a[rule.annotation] = v
 		}
 	}

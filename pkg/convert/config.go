@@ -51,8 +51,9 @@ type ModelFS struct {
 // newConfig fills in the config.
 func newConfig(info *carton.Info, details Details, diffIDs []digest.Digest, opts Options) ModelConfig {
 	c := ModelConfig{Config: details, ModelFS: ModelFS{Type: "layers", DiffIDs: diffIDs}}
+	texts := infoTexts(info)
 	for _, rule := range infoRules {
-		if v := rule.value(info); v != "" && rule.set != nil {
+		if v := texts[rule.field]; v != "" && rule.set != nil {
 			rule.set(&c.Descriptor, v)
 		}
 	}

@@ -66,7 +66,7 @@ func TestAListThatWasALie(t *testing.T) {
 	}
 	s, desc := cnaiModel(rawFile("a", "a"), tarLayer(".tar", files("honest"))).put(t)
 	tarDigest := digest.FromBytes(files("honest"))
-	opts := OpenOptions{Wrap: &Wrap{RunnerName: "r", FrameworkVersion: "*"}}
+	opts := OpenOptions{Wrap: &carton.Runner{Name: "r", RequiredFrameworkVersion: "*"}}
 	if _, err := Open(t.Context(), &lying{s, nil}, desc, opts); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestAConfigThatCannotBeRead(t *testing.T) {
 
 func TestWrapIsForPlainModelsAlone(t *testing.T) {
 	s, desc, _ := pushed(t, kinds(), Options{})
-	src := opened(t, s, desc, OpenOptions{Wrap: &Wrap{RunnerName: "other", FrameworkVersion: "*"}})
+	src := opened(t, s, desc, OpenOptions{Wrap: &carton.Runner{Name: "other", RequiredFrameworkVersion: "*"}})
 	if info, err := carton.ReadInfo(t.Context(), src); err != nil || info.Runner.Name != "python" || src.Regenerated() {
 		t.Errorf("a carton was wrapped: %+v, %v", info, err)
 	}

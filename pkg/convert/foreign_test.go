@@ -12,6 +12,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
 // foreign is an artifact made by hand, as another program would make it.
@@ -120,7 +121,7 @@ func TestManifestIsRegenerated(t *testing.T) {
 		tarLayer(".tar", foreignTar([]string{"model/a.py", "model/l.py", "misc/x"},
 			map[string]string{"model/a.py": "a", "model/l.py": "-> a.py", "misc/x": "x"})),
 		rawFile("model/w.bin", "w"),
-	).open(t, OpenOptions{Wrap: &Wrap{RunnerName: "ignored"}})
+	).open(t, OpenOptions{Wrap: &carton.Runner{Name: "ignored"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package convert
 import (
 	"testing"
 
+	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -45,7 +46,7 @@ func FuzzOpen(f *testing.F) {
 			mine.blobs[dgst] = b
 		}
 		desc := mine.keep(ocispec.MediaTypeImageManifest, manifest)
-		_ = readAll(t, mine, desc, OpenOptions{Wrap: &Wrap{RunnerName: "r", FrameworkVersion: "*"}})
+		_ = readAll(t, mine, desc, OpenOptions{Wrap: &carton.Runner{Name: "r", RequiredFrameworkVersion: "*"}})
 		if mine.open != 0 {
 			t.Errorf("%d bodies are open", mine.open)
 		}

@@ -16,7 +16,7 @@ import (
 type OpenOptions struct {
 	// Wrap makes a carton of an artifact that holds a model and no carton. nil
 	// refuses one.
-	Wrap *Wrap
+	Wrap *carton.Runner
 	// Plain opens an artifact that holds a model and no carton as what it is: see
 	// [Source.Plain]. Wrap comes first.
 	Plain bool
@@ -26,19 +26,6 @@ type OpenOptions struct {
 	// ReadsConfig says that the config will be read ([Copy] does), so that it can be
 	// fetched together with the rest.
 	ReadsConfig bool
-}
-
-// Wrap is what a plain model lacks to be a carton.
-type Wrap struct {
-	// RunnerName is the runner that loads the model: "python", "torchscript".
-	RunnerName string
-	// FrameworkVersion is the semantic version requirement on the runner's
-	// framework: ">=2.0, <3.0".
-	FrameworkVersion string
-	// CompatVersion is the runner's compat version; nil is 1.
-	CompatVersion *uint64
-	// Opts are the runner's options: int64, float64, bool or string.
-	Opts map[string]any
 }
 
 // Open opens the artifact that desc describes as a carton. It reads the image

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
@@ -74,7 +75,7 @@ func TestOtherKindsAreCalledByTheirName(t *testing.T) {
 		}, `artifactType is "application/vnd.example.thing"`, "oras manifest fetch"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, opts := range []OpenOptions{{}, {Plain: true}, {Wrap: &Wrap{RunnerName: "noop", FrameworkVersion: "*"}}} {
+			for _, opts := range []OpenOptions{{}, {Plain: true}, {Wrap: &carton.Runner{Name: "noop", RequiredFrameworkVersion: "*"}}} {
 				_, err := c.artifact.open(t, opts)
 				if !errors.Is(err, ErrNoCarton) || !strings.Contains(err.Error(), c.kind) {
 					t.Errorf("got %v, want %q", err, c.kind)

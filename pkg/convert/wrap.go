@@ -1,20 +1,15 @@
 package convert
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/carton-oci/carton-oci/internal/tomltext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
-
-// maxShort is the longest short_description, in characters.
-const maxShort = 100
 
 // wrap generates the carton.toml of a plain model: what the caller says, and
 // what the artifact's config says about itself.
@@ -34,7 +29,7 @@ func (s *Source) wrap(ctx context.Context) error {
 		}
 		break
 	}
-	toml, err := wrapInfo(s.opts.Wrap, d)
+	toml, err := wrapInfo(*s.opts.Wrap, d)
 	if err != nil {
 		return err
 	}
@@ -46,43 +41,25 @@ func (s *Source) wrap(ctx context.Context) error {
 }
 
 // wrapInfo writes a carton.toml. Its bytes depend on its arguments alone.
-func wrapInfo(w *Wrap, d Descriptor) ([]byte, error) {
-	var b strings.Builder
-	field := func(key, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "%s = %s\n", key, tomltext.Quote(value))
-		}
-	}
-	b.WriteString("spec_version = 1\n")
+func wrapInfo(runner carton.Runner, d Descriptor) ([]byte, error) {
 	if d.Title == "" {
 		d.Title = d.Name
 	}
-	field("model_name", d.Title)
-	if utf8.RuneCountInString(d.Description) <= maxShort {
-		field("short_description", d.Description)
-	} else {
-		field("model_description", d.Description)
-	}
+	info := carton.Info{ModelName: d.Title, Repository: d.SourceURL, Homepage: d.DocURL, Runner: runner}
 	if len(d.Licenses) == 1 {
-		field("license", d.Licenses[0])
+		info.License = d.Licenses[0]
 	}
-	field("repository", d.SourceURL)
-	field("homepage", d.DocURL)
-	compat := uint64(1)
-	if w.CompatVersion != nil {
-		compat = *w.CompatVersion
+	if utf8.RuneCountInString(d.Description) <= carton.MaxShortDescription {
+		info.ShortDescription = d.Description
+	} else {
+		info.ModelDescription = d.Description
 	}
-	fmt.Fprintf(&b, "\n[runner]\nrunner_name = %s\nrequired_framework_version = %s\nrunner_compat_version = %d\n",
-		tomltext.Quote(w.RunnerName), tomltext.Quote(w.FrameworkVersion), compat)
-	if len(w.Opts) > 0 {
-		b.WriteString("\n[runner.opts]\n")
+	if runner.CompatVersion == nil {
+		compat := uint64(1)
+		info.Runner.CompatVersion = &compat
 	}
-	for _, key := range slices.Sorted(maps.Keys(w.Opts)) {
-		value, err := tomltext.Value(w.Opts[key])
-		if err != nil {
-			return nil, fmt.Errorf("the runner's option %s: %w", carton.QuotePath(key), err)
-		}
-		fmt.Fprintf(&b, "%s = %s\n", tomltext.Key(key), value)
-	}
-	return []byte(b.String()), nil
+	toml, err := info.Marshal()
+	// Here a description of several lines is written on one.
+	lines, line := tomltext.Lines(info.ModelDescription), tomltext.Quote(info.ModelDescription)
+	return bytes.Replace(toml, []byte(lines), []byte(line), 1), err
 }

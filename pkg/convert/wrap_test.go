@@ -45,7 +45,7 @@ func TestAPlainModelIsRefusedWithTheWay(t *testing.T) {
 }
 
 func TestAPlainModelIsWrapped(t *testing.T) {
-	src, err := modctlModel().open(t, OpenOptions{Wrap: &Wrap{RunnerName: "python", FrameworkVersion: "=3.11"}})
+	src, err := modctlModel().open(t, OpenOptions{Wrap: &carton.Runner{Name: "python", RequiredFrameworkVersion: "=3.11"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ runner_compat_version = 1
 		t.Error(diff)
 	}
 	// Wrapped twice it is the same carton; as a carton it is pushed and comes back.
-	again, err := modctlModel().open(t, OpenOptions{Wrap: &Wrap{RunnerName: "python", FrameworkVersion: "=3.11"}})
+	again, err := modctlModel().open(t, OpenOptions{Wrap: &carton.Runner{Name: "python", RequiredFrameworkVersion: "=3.11"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestWrappingKeepsWhatLiesInModel(t *testing.T) {
 		for _, p := range c.paths {
 			layers = append(layers, rawFile(p, p))
 		}
-		src, err := cnaiModel(layers...).open(t, OpenOptions{Wrap: &Wrap{RunnerName: "r", FrameworkVersion: "*"}})
+		src, err := cnaiModel(layers...).open(t, OpenOptions{Wrap: &carton.Runner{Name: "r", RequiredFrameworkVersion: "*"}})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -140,9 +140,9 @@ func TestWrappingKeepsWhatLiesInModel(t *testing.T) {
 }
 
 func TestWhatWrappingNeeds(t *testing.T) {
-	for text, w := range map[string]*Wrap{
-		"required_framework_version": {RunnerName: "python", FrameworkVersion: ">=1.0 <2.0"},
-		"runner_name":                {FrameworkVersion: "*"},
+	for text, w := range map[string]*carton.Runner{
+		"required_framework_version": {Name: "python", RequiredFrameworkVersion: ">=1.0 <2.0"},
+		"runner_name":                {RequiredFrameworkVersion: "*"},
 	} {
 		_, err := cnaiModel(rawFile("a", "a")).open(t, OpenOptions{Wrap: w})
 		if !errors.Is(err, carton.ErrFormat) || !strings.Contains(err.Error(), text) {
@@ -150,7 +150,7 @@ func TestWhatWrappingNeeds(t *testing.T) {
 		}
 	}
 	compat := uint64(7)
-	src, err := cnaiModel(rawFile("a", "a")).open(t, OpenOptions{Wrap: &Wrap{RunnerName: "r", FrameworkVersion: "*", CompatVersion: &compat}})
+	src, err := cnaiModel(rawFile("a", "a")).open(t, OpenOptions{Wrap: &carton.Runner{Name: "r", RequiredFrameworkVersion: "*", CompatVersion: &compat}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestWhatWrappingNeeds(t *testing.T) {
 	// what its digest says does.
 	f := cnaiModel(rawFile("a", "a"))
 	f.config = `{"descriptor":{"name":["a list"]}}`
-	opts := OpenOptions{Wrap: &Wrap{RunnerName: "r", FrameworkVersion: "*"}}
+	opts := OpenOptions{Wrap: &carton.Runner{Name: "r", RequiredFrameworkVersion: "*"}}
 	if _, err := f.open(t, opts); err != nil {
 		t.Errorf("a broken config: %v", err)
 	}
@@ -185,7 +185,7 @@ func TestWhatIsMadeLoads(t *testing.T) {
 			rawFile("carton.toml", cartontest.Info), rawFile("model/w.bin", "w"), rawFile("misc/x", "x")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			src, err := f.open(t, OpenOptions{Wrap: &Wrap{RunnerName: "noop", FrameworkVersion: "*"}})
+			src, err := f.open(t, OpenOptions{Wrap: &carton.Runner{Name: "noop", RequiredFrameworkVersion: "*"}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -146,7 +146,7 @@ func TestReorderedArraysAreBounded(t *testing.T) {
 	}
 	put(t, filepath.Join(dir, "m", "a"), "a")
 	o := noop
-	o.SelfTests = []pack.Test{{Inputs: inputs}}
+	o.AddSelfTests = []pack.Test{{Inputs: inputs}}
 	_, err := pack.Open(t.Context(), []string{filepath.Join(dir, "m")}, o)
 	if !errors.Is(err, carton.ErrLimit) || !strings.Contains(err.Error(), "Fortran") {
 		t.Errorf("got %v, want ErrLimit", err)

@@ -9,31 +9,20 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pmf"
 )
 
-// categories writes what files of a tree are, by their role in it, where their
-// names say something else: checkpoints and the file that a training began with
-// are weights, configuration and build parameters are configuration. Who makes an
-// artifact of the carton goes by it (docs/mapping.md).
-func (w *infoWriter) categories(roles map[string]byname.Category) {
-	if len(roles) == 0 {
-		return
-	}
-	w.table("[categories]")
-	for _, member := range slices.Sorted(maps.Keys(roles)) {
-		w.line(w.key(member), w.quote(string(roles[member])))
-	}
-}
-
-// roles returns the categories of members whose names do not tell them. What no
-// rule names is among them: it would depend on its size.
-func (p *packer) roles() map[string]byname.Category {
+// roles returns the categories of members whose names do not tell them: checkpoints
+// and the file that a training began with are weights, configuration and build
+// parameters are configuration. Who makes an artifact of the carton goes by it
+// (docs/mapping.md). What no rule names is among them: it would depend on its size.
+func (p *packer) roles() map[string]string {
 	roles := map[string]byname.Category{}
 	p.rolesIn(p.pmf, modelFolder, roles)
+	texts := map[string]string{}
 	for member, role := range roles {
-		if c, named := byname.Of(path.Base(member), 0); c == role && named {
-			delete(roles, member)
+		if c, named := byname.Of(path.Base(member), 0); c != role || !named {
+			texts[member] = string(role)
 		}
 	}
-	return roles
+	return texts
 }
 
 // rolesIn adds what a tree says of the files below folder, and the tree that it

@@ -23,7 +23,7 @@ func platformOf(c *pt2.Package) string {
 // Where one of them has a definition too, which runs anywhere, or doesn't say,
 // nothing is required. A device, such as cuda, is part of no target triple.
 func (p *packer) fillPlatforms(a *pt2.Archive, name string) {
-	if len(p.opts.Platforms) > 0 || p.keepsInfo() {
+	if len(p.opts.RequiredPlatforms) > 0 || p.keepsInfo() {
 		return
 	}
 	var platforms []string
@@ -41,8 +41,8 @@ func (p *packer) fillPlatforms(a *pt2.Archive, name string) {
 		}
 	}
 	slices.Sort(platforms)
-	p.opts.Platforms = slices.Compact(platforms)
-	if len(p.opts.Platforms) > 0 {
-		p.fill("required_platforms", strings.Join(p.opts.Platforms, ", "), "AOTInductor's metadata in "+name)
+	p.opts.RequiredPlatforms = slices.Compact(platforms)
+	if len(p.opts.RequiredPlatforms) > 0 {
+		p.fill("required_platforms", strings.Join(p.opts.RequiredPlatforms, ", "), "AOTInductor's metadata in "+name)
 	}
 }

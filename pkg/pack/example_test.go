@@ -22,7 +22,7 @@ func ExampleOpen() {
 	}
 
 	ctx := context.Background()
-	c, err := pack.Open(ctx, []string{weights}, pack.Options{Runner: "noop", Name: "iris"})
+	c, err := pack.Open(ctx, []string{weights}, pack.Options{Info: carton.Info{ModelName: "iris", Runner: carton.Runner{Name: "noop"}}})
 	if err != nil {
 		panic(err)
 	}

@@ -40,8 +40,8 @@ func (p *packer) readFrontMatter() error {
 		p.opts.License = id
 		p.fill("license", id, from)
 	}
-	if name := cmp.Or(fields["model_name"], fields["name"]); name != "" && p.opts.Name == "" {
-		p.opts.Name = name
+	if name := cmp.Or(fields["model_name"], fields["name"]); name != "" && p.opts.ModelName == "" {
+		p.opts.ModelName = name
 		p.fill("model_name", name, from)
 	}
 	return nil

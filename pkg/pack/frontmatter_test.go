@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/pack"
 )
 
@@ -30,7 +31,7 @@ func TestFrontMatter(t *testing.T) {
 		}
 	}
 	readme := map[string]string{"README.md": "---\nlicense: mit\nname: N\n---\n", "sub/README.md": "---\nname: M\n---\n"}
-	c := open(t, pack.Options{Runner: "noop", License: "ISC", Name: "mine"}, tree(t, readme))
+	c := open(t, pack.Options{Info: carton.Info{License: "ISC", ModelName: "mine", Runner: carton.Runner{Name: "noop"}}}, tree(t, readme))
 	if c.Info.License != "ISC" || c.Info.ModelName != "mine" {
 		t.Errorf("got %+v, want what was given", c.Info)
 	}

@@ -52,7 +52,7 @@ func write(t testing.TB, dir string, files map[string]string) {
 }
 
 // noop is what storage takes.
-var noop = pack.Options{Runner: "noop"}
+var noop = pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "noop"}}}
 
 // open packs a path, and closes the carton with the test.
 func open(t testing.TB, opts pack.Options, paths ...string) *pack.Carton {

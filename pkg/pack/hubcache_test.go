@@ -147,8 +147,8 @@ func TestSnapshotThatIsNotWhole(t *testing.T) {
 	}
 	wantWarnings(t, open(t, noop, cache), "lacks 1 of the 8 files that the repository has at this commit: onnx/model.onnx")
 	wantWarnings(t, open(t, noop, filepath.Join(cache, "snapshots", commit, "tokenizer")))
-	wantWarnings(t, open(t, pack.Options{Runner: "noop", Exclude: []string{"onnx"}}, cache))
-	refused(t, pack.Options{Runner: "noop", Strict: true}, carton.ErrFormat, "lacks 1", cache)
+	wantWarnings(t, open(t, pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "noop"}}, Exclude: []string{"onnx"}}, cache))
+	refused(t, pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "noop"}}, Strict: true}, carton.ErrFormat, "lacks 1", cache)
 	// What nobody can read tells nothing.
 	write(t, cache, map[string]string{"trees/" + commit + ".json": `{"format_version": 2}`})
 	wantWarnings(t, open(t, noop, cache))

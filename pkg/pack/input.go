@@ -161,10 +161,10 @@ func isDir(files fs.FS, name string) bool {
 // keepInfo takes the carton.toml of a folder that is laid out as a carton.
 func (p *packer) keepInfo(files fs.FS) error {
 	if what := p.opts.describes(); what != "" {
-		return optionsf("the folder has a carton.toml, which is kept as it is: got %s beside it", what)
+		return optionsf("the folder has a carton.toml, which is kept as it is, and %s is given beside it", what)
 	}
 	if p.opts.InfoFile != "" {
-		return optionsf("the folder has a carton.toml, which is kept as it is: got another")
+		return optionsf("the folder has a carton.toml, which is kept as it is, and another is given")
 	}
 	switch links := isFile(files, carton.LinksName); {
 	case links && p.opts.Update:

@@ -79,7 +79,7 @@ func TestWhatIsLeftOutAndBroughtBack(t *testing.T) {
 			if c.ignore != "" {
 				write(t, dir, map[string]string{pack.IgnoreFile: c.ignore})
 			}
-			c.opts.Runner = "noop"
+			c.opts.Runner.Name = "noop"
 			got := open(t, c.opts, dir)
 			members := slices.Concat(always, lock, c.members)
 			slices.Sort(members)
@@ -106,10 +106,10 @@ func TestBrokenIgnoreFiles(t *testing.T) {
 			t.Errorf("%.20q: got %v", text, err)
 		}
 	}
-	refused(t, pack.Options{Runner: "noop", Exclude: []string{"[a"}}, pack.ErrOptions, "[a", tree(t, map[string]string{"a": "x"}))
+	refused(t, pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "noop"}}, Exclude: []string{"[a"}}, pack.ErrOptions, "[a", tree(t, map[string]string{"a": "x"}))
 	// What is left out may be what can't be packed.
 	dir := tree(t, map[string]string{"a": "x", "b/.env": "secret", "out": "-> ../../x"})
-	wantListing(t, open(t, pack.Options{Runner: "noop", Exclude: []string{"b", "out"}}, dir), "carton.toml", "model/a", "tensor_data/index.toml")
+	wantListing(t, open(t, pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "noop"}}, Exclude: []string{"b", "out"}}, dir), "carton.toml", "model/a", "tensor_data/index.toml")
 }
 
 // A carton whose files were changed gets a new MANIFEST. What its old one lists
@@ -134,7 +134,7 @@ func TestUpdate(t *testing.T) {
 	if !slices.Contains(c.Warnings, want) {
 		t.Errorf("got the warnings %q, want %q", c.Warnings, want)
 	}
-	refused(t, pack.Options{Update: true, Runner: "noop"}, pack.ErrOptions, "kept as it is", dir)
+	refused(t, pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "noop"}}, Update: true}, pack.ErrOptions, "kept as it is", dir)
 	write(t, dir, map[string]string{"LINKS": "version = 1\n"})
 	refused(t, pack.Options{Update: true}, carton.ErrFormat, "LINKS", dir)
 	refused(t, pack.Options{Update: true}, pack.ErrOptions, "no carton", tree(t, map[string]string{"MANIFEST": "x"}))

@@ -59,10 +59,7 @@ func (p *packer) said() *carton.Info {
 	if p.given != nil {
 		return carton.ParseInfoLoosely(p.given)
 	}
-	o := &p.opts
-	return &carton.Info{
-		SpecVersion: 1, ModelName: o.Name, ShortDescription: o.ShortDescription, ModelDescription: o.ModelDescription,
-		License: o.License, RequiredPlatforms: o.Platforms, Inputs: o.Inputs, Outputs: o.Outputs,
-		Runner: carton.Runner{Name: o.Runner, RequiredFrameworkVersion: o.FrameworkVersion},
-	}
+	info := p.opts.Info
+	info.SpecVersion = 1
+	return &info
 }

@@ -25,20 +25,20 @@ func (p *packer) rename(f *file) error {
 	}
 	defer r.Close()
 	switch ext := strings.ToLower(path.Ext(f.name)); {
-	case ext == ".wasm" && (p.opts.Runner == "" || p.opts.Runner == wasmRunner):
+	case ext == ".wasm" && (p.opts.Runner.Name == "" || p.opts.Runner.Name == wasmRunner):
 		f.path = modelFolder + "model.wasm"
 		return p.readWasm(f, r)
-	case ext != ".pt" && ext != ".pth" && p.opts.Runner != torchscriptRunner:
+	case ext != ".pt" && ext != ".pth" && p.opts.Runner.Name != torchscriptRunner:
 		return nil
 	case isTorchScript(r, f.size):
-		if p.opts.Runner == "" && !p.keepsInfo() {
-			p.opts.Runner = torchscriptRunner
+		if p.opts.Runner.Name == "" && !p.keepsInfo() {
+			p.opts.Runner.Name = torchscriptRunner
 			p.fill("runner.runner_name", torchscriptRunner, f.name+", a TorchScript archive")
 		}
-	case p.opts.Runner == torchscriptRunner:
+	case p.opts.Runner.Name == torchscriptRunner:
 		p.warnf("%s is not a TorchScript archive, which is what the runner %s loads", carton.QuotePath(f.name), torchscriptRunner)
 	}
-	if p.opts.Runner == torchscriptRunner {
+	if p.opts.Runner.Name == torchscriptRunner {
 		f.path = modelFolder + "model.pt"
 	}
 	return nil
@@ -60,8 +60,8 @@ func (p *packer) readWasm(f *file, r io.ReaderAt) error {
 		p.warnf("%s is not a WebAssembly module", carton.QuotePath(f.name))
 		return nil
 	}
-	if p.opts.Runner == "" && !p.keepsInfo() {
-		p.opts.Runner = wasmRunner
+	if p.opts.Runner.Name == "" && !p.keepsInfo() {
+		p.opts.Runner.Name = wasmRunner
 		p.fill("runner.runner_name", wasmRunner, f.name+", a WebAssembly module")
 	}
 	if head[6] == 0 { // the layer: 0 is a core module, 1 a component
@@ -217,9 +217,9 @@ func (p *packer) readPT2(f *file) error {
 		return nil
 	}
 	p.fillPlatforms(a, f.name)
-	if v := torchRelease.FindString(a.TorchVersion); v != "" && p.opts.FrameworkVersion == "" && !otherFramework(p.opts.Runner) {
-		p.opts.FrameworkVersion = "=" + v
-		p.fill("runner.required_framework_version", p.opts.FrameworkVersion, "torch_version of "+f.name+", "+a.TorchVersion)
+	if v := torchRelease.FindString(a.TorchVersion); v != "" && p.opts.Runner.RequiredFrameworkVersion == "" && !otherFramework(p.opts.Runner.Name) {
+		p.opts.Runner.RequiredFrameworkVersion = "=" + v
+		p.fill("runner.required_framework_version", p.opts.Runner.RequiredFrameworkVersion, "torch_version of "+f.name+", "+a.TorchVersion)
 	}
 	if len(p.opts.Inputs)+len(p.opts.Outputs) > 0 || len(a.Models) == 0 {
 		return nil

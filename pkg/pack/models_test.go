@@ -26,7 +26,7 @@ func file(t testing.TB, name string, content []byte) string {
 
 func TestTorchScript(t *testing.T) {
 	fixture := testenv.Foreign(t, "carton/test_model.pt")
-	c := open(t, pack.Options{FrameworkVersion: "=2.0.1"}, fixture)
+	c := open(t, pack.Options{Info: carton.Info{Runner: carton.Runner{RequiredFrameworkVersion: "=2.0.1"}}}, fixture)
 	wantListing(t, c, "carton.toml", "model/model.pt", "tensor_data/index.toml")
 	if got := c.Filled[0]; got.Value != "torchscript" || !strings.Contains(got.From, "test_model.pt") {
 		t.Errorf("got %v, want the runner", got)
@@ -37,27 +37,27 @@ func TestTorchScript(t *testing.T) {
 	wantListing(t, open(t, noop, fixture), "carton.toml", "model/test_model.pt", "tensor_data/index.toml")
 
 	junk := file(t, "state.pt", []byte("no archive"))
-	c = open(t, pack.Options{Runner: "torchscript", FrameworkVersion: "=2.0.1"}, junk)
+	c = open(t, pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "torchscript", RequiredFrameworkVersion: "=2.0.1"}}}, junk)
 	wantWarnings(t, c, "state.pt is not a TorchScript archive")
 	wantListing(t, c, "carton.toml", "model/model.pt", "tensor_data/index.toml")
-	refused(t, pack.Options{FrameworkVersion: "=2.0.1"}, pack.ErrOptions, "nothing says runner_name", junk)
+	refused(t, pack.Options{Info: carton.Info{Runner: carton.Runner{RequiredFrameworkVersion: "=2.0.1"}}}, pack.ErrOptions, "nothing says runner_name", junk)
 	// torch.save writes the same zip, and no code.
 	saved := modeltest.TorchZip("m", "little", modeltest.Record{Name: "data.pkl", Data: []byte("x")})
-	refused(t, pack.Options{FrameworkVersion: "=2.0.1"}, pack.ErrOptions, "nothing says runner_name", file(t, "m.pt", saved))
+	refused(t, pack.Options{Info: carton.Info{Runner: carton.Runner{RequiredFrameworkVersion: "=2.0.1"}}}, pack.ErrOptions, "nothing says runner_name", file(t, "m.pt", saved))
 }
 
 func TestWebAssembly(t *testing.T) {
-	c := open(t, pack.Options{FrameworkVersion: "=0.0.1"}, testenv.Foreign(t, "carton/model.wasm"))
+	c := open(t, pack.Options{Info: carton.Info{Runner: carton.Runner{RequiredFrameworkVersion: "=0.0.1"}}}, testenv.Foreign(t, "carton/model.wasm"))
 	wantListing(t, c, "carton.toml", "model/model.wasm", "tensor_data/index.toml")
 	wantWarnings(t, c)
 	if c.Info.Runner.Name != "wasm" {
 		t.Errorf("got the runner %s, want wasm", c.Info.Runner.Name)
 	}
 	core := file(t, "any name.wasm", []byte("\x00asm\x01\x00\x00\x00"))
-	c = open(t, pack.Options{FrameworkVersion: "=0.0.1"}, core)
+	c = open(t, pack.Options{Info: carton.Info{Runner: carton.Runner{RequiredFrameworkVersion: "=0.0.1"}}}, core)
 	wantWarnings(t, c, "is a core module")
 	wantListing(t, c, "carton.toml", "model/model.wasm", "tensor_data/index.toml")
-	wantWarnings(t, open(t, pack.Options{Runner: "wasm", FrameworkVersion: "*"}, file(t, "x.wasm", []byte("x"))), "is not a WebAssembly module")
+	wantWarnings(t, open(t, pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "wasm", RequiredFrameworkVersion: "*"}}}, file(t, "x.wasm", []byte("x"))), "is not a WebAssembly module")
 }
 
 func TestSafetensors(t *testing.T) {
@@ -109,8 +109,8 @@ func TestPT2(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	// The framework of other runners is not torch, and what is given counts.
-	refused(t, pack.Options{Runner: "python"}, pack.ErrOptions, "required_framework_version", name)
-	said := pack.Options{Runner: "x", FrameworkVersion: "~2.9", Inputs: []carton.TensorSpec{{Name: "z", DType: carton.Uint8, Shape: carton.Shape{Symbol: "*"}}}}
+	refused(t, pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "python"}}}, pack.ErrOptions, "required_framework_version", name)
+	said := pack.Options{Info: carton.Info{Inputs: []carton.TensorSpec{{Name: "z", DType: carton.Uint8, Shape: carton.Shape{Symbol: "*"}}}, Runner: carton.Runner{Name: "x", RequiredFrameworkVersion: "~2.9"}}}
 	c = open(t, said, name)
 	if c.Info.Runner.RequiredFrameworkVersion != "~2.9" || len(c.Info.Inputs) != 1 || len(c.Info.Outputs) != 0 {
 		t.Errorf("got %+v, want what was given", c.Info)
@@ -155,7 +155,7 @@ func TestCompiledModels(t *testing.T) {
 			t.Errorf("got the framework version %s, want *", v)
 		}
 	}
-	c := open(t, pack.Options{Runner: "noop", Platforms: []string{"wasm32-unknown-unknown"}}, archive(linux))
+	c := open(t, pack.Options{Info: carton.Info{RequiredPlatforms: []string{"wasm32-unknown-unknown"}, Runner: carton.Runner{Name: "noop"}}}, archive(linux))
 	if len(c.Info.RequiredPlatforms) != 1 || c.Info.RequiredPlatforms[0] != "wasm32-unknown-unknown" {
 		t.Errorf("got %v, want what was given", c.Info.RequiredPlatforms)
 	}
@@ -174,19 +174,19 @@ func TestCompiledModels(t *testing.T) {
 func TestWhatRunnersExpect(t *testing.T) {
 	dir := tree(t, map[string]string{"main.py": "x"})
 	opts := map[string]any{"entrypoint_package": "main", "entrypoint_fn": "load"}
-	c := open(t, pack.Options{Runner: "python", FrameworkVersion: "=3.11", RunnerOpts: opts}, dir)
+	c := open(t, pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "python", RequiredFrameworkVersion: "=3.11", Opts: opts}}}, dir)
 	wantWarnings(t, c, "the runner python expects model/.carton/carton.lock, which is not there")
 	if len(c.Hints) != 1 || !strings.Contains(c.Hints[0], "Carton's own packer makes it of requirements.txt") {
 		t.Errorf("got the hints %q", c.Hints)
 	}
 	for _, name := range []string{"Python", "rustbert", "Torch-Script"} {
-		wantWarnings(t, open(t, pack.Options{Runner: name, FrameworkVersion: "*"}, dir), "the runner "+name+" is not known")
+		wantWarnings(t, open(t, pack.Options{Info: carton.Info{Runner: carton.Runner{Name: name, RequiredFrameworkVersion: "*"}}}, dir), "the runner "+name+" is not known")
 	}
-	wantWarnings(t, open(t, pack.Options{Runner: "my-runner", FrameworkVersion: "*"}, dir))
+	wantWarnings(t, open(t, pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "my-runner", RequiredFrameworkVersion: "*"}}}, dir))
 }
 
 // noopUnsaid is a runner that nobody knows, whose framework may be torch.
-var noopUnsaid = pack.Options{Runner: "torch"}
+var noopUnsaid = pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "torch"}}}
 
 func TestPT2ThatCanNotBeDeclared(t *testing.T) {
 	model := func(inputs ...modeltest.Value) modeltest.Archive {
@@ -213,7 +213,7 @@ func TestPT2ThatCanNotBeDeclared(t *testing.T) {
 }
 
 func TestARealPT2Archive(t *testing.T) {
-	c := open(t, pack.Options{Runner: "aoti", FrameworkVersion: "=2.7.0"}, testenv.Foreign(t, "pt2/ep1.pt2"))
+	c := open(t, pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "aoti", RequiredFrameworkVersion: "=2.7.0"}}}, testenv.Foreign(t, "pt2/ep1.pt2"))
 	wantListing(t, c, "carton.toml", "model/ep1.pt2", "tensor_data/index.toml")
 }
 

@@ -9,23 +9,11 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/progress"
 )
 
-// Options say what the carton of some files is to be. Fields that carton.toml
-// has are described there: see [carton.Info].
+// Options say what the carton of some files is to be.
 type Options struct {
-	// Runner names what loads the model; see [Runners] for those that are known.
-	Runner string
-	// FrameworkVersion is which versions of the runner's framework, a version
-	// requirement as in Cargo.toml.
-	FrameworkVersion string
-	// RunnerCompat is the version of what is in model/; nil takes the runner's.
-	RunnerCompat *uint64
-	// RunnerOpts are the runner's options: int64, float64, bool or string.
-	RunnerOpts map[string]any
-
-	Name, ShortDescription, ModelDescription string
-	License, Repository, Homepage            string
-	Platforms                                []string
-	Inputs, Outputs                          []carton.TensorSpec
+	// Info is what carton.toml says. What is empty is filled in where the files tell
+	// it; the runner's compat version also where the runner is known.
+	carton.Info
 
 	// InfoFile is a carton.toml that is kept byte for byte. Nothing above may be
 	// given beside it.
@@ -34,8 +22,8 @@ type Options struct {
 	Misc string
 	// TensorData is a folder that becomes tensor_data/. It holds an index.toml.
 	TensorData string
-	// SelfTests and Examples bring tensors with them, which become tensor_data/.
-	SelfTests, Examples []Test
+	// AddSelfTests and AddExamples bring tensors with them, which become tensor_data/.
+	AddSelfTests, AddExamples []Test
 	// Links are addresses that serve members already.
 	Links []Link
 
@@ -98,17 +86,17 @@ type MissingError struct {
 }
 
 // Missing says what a carton still needs for a runner, nil for nothing.
-func Missing(runner, frameworkVersion string, opts map[string]any) *MissingError {
-	e := &MissingError{Runner: runner}
-	if runner == "" {
+func Missing(runner carton.Runner) *MissingError {
+	e := &MissingError{Runner: runner.Name}
+	if runner.Name == "" {
 		e.Fields = append(e.Fields, FieldRunner)
 	}
-	if frameworkVersion == "" {
+	if runner.RequiredFrameworkVersion == "" {
 		e.Fields = append(e.Fields, FieldFrameworkVersion)
 	}
-	if r := knownRunner(runner); r != nil {
+	if r := knownRunner(runner.Name); r != nil {
 		for _, opt := range r.Opts {
-			if _, ok := opts[opt]; !ok {
+			if _, ok := runner.Opts[opt]; !ok {
 				e.Opts = append(e.Opts, opt)
 			}
 		}
@@ -137,26 +125,11 @@ func (e *MissingError) Is(target error) bool { return target == ErrOptions }
 // describes returns the name of a field that is given, "" where none is that
 // describes the model.
 func (o *Options) describes() string {
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{
-		{"a runner", o.Runner != ""},
-		{"a framework version", o.FrameworkVersion != ""},
-		{"a runner's compat version", o.RunnerCompat != nil},
-		{"runner options", len(o.RunnerOpts) > 0},
-		{"a name", o.Name != ""},
-		{"a description", o.ShortDescription != "" || o.ModelDescription != ""},
-		{"a license", o.License != ""},
-		{"a repository", o.Repository != ""},
-		{"a homepage", o.Homepage != ""},
-		{"platforms", len(o.Platforms) > 0},
-		{"inputs or outputs", len(o.Inputs)+len(o.Outputs) > 0},
-		{"self tests or examples", len(o.SelfTests)+len(o.Examples) > 0},
-	} {
-		if f.set {
-			return f.name
-		}
+	for _, f := range o.Fields() {
+		return f.Key
+	}
+	if len(o.AddSelfTests)+len(o.AddExamples) > 0 {
+		return "a self test or an example"
 	}
 	return ""
 }

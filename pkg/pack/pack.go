@@ -88,7 +88,7 @@ func Open(ctx context.Context, paths []string, opts Options) (*Carton, error) {
 func (p *packer) run(ctx context.Context, paths []string) error {
 	if p.opts.InfoFile != "" {
 		if what := p.opts.describes(); what != "" {
-			return optionsf("got a carton.toml and %s, want one of them", what)
+			return optionsf("a carton.toml is given, and %s beside it: give one of them", what)
 		}
 	}
 	if err := carton.CheckPatterns(slices.Concat(p.opts.Include, p.opts.Exclude)...); err != nil {

@@ -33,18 +33,10 @@ var fixed = map[string]string{
 // of every carton that anybody packs again.
 func TestGolden(t *testing.T) {
 	n := uint64(7)
-	opts := pack.Options{
-		Runner: "torchscript", FrameworkVersion: "=2.0.1", RunnerCompat: &n,
-		RunnerOpts: map[string]any{"threads": int64(4), "a key": "text", "rate": 0.5, "whole": 2.0, "big": 1e30, "on": true},
-		Name:       "The \"name\"", ShortDescription: "Short", ModelDescription: "Two\nlines\n",
-		License: "MIT", Repository: "https://example.com/r", Homepage: "https://example.com/",
-		Platforms: []string{"x86_64-unknown-linux-gnu", "aarch64-apple-darwin"},
-		Inputs: []carton.TensorSpec{
-			{Name: "x", DType: carton.Float32, Shape: carton.Shape{Dims: []carton.Dim{{Symbol: "batch"}, {Size: 3}}}, Description: "pixels"},
-			{Name: "n", DType: carton.Int64, Shape: carton.Shape{Dims: []carton.Dim{}}},
-		},
-		Outputs: []carton.TensorSpec{{Name: "y", DType: carton.Float32, Shape: carton.Shape{Symbol: "*"}, InternalName: "out:0"}},
-	}
+	opts := pack.Options{Info: carton.Info{ModelName: "The \"name\"", ShortDescription: "Short", ModelDescription: "Two\nlines\n", License: "MIT", Repository: "https://example.com/r", Homepage: "https://example.com/", RequiredPlatforms: []string{"x86_64-unknown-linux-gnu", "aarch64-apple-darwin"}, Inputs: []carton.TensorSpec{
+		{Name: "x", DType: carton.Float32, Shape: carton.Shape{Dims: []carton.Dim{{Symbol: "batch"}, {Size: 3}}}, Description: "pixels"},
+		{Name: "n", DType: carton.Int64, Shape: carton.Shape{Dims: []carton.Dim{}}},
+	}, Outputs: []carton.TensorSpec{{Name: "y", DType: carton.Float32, Shape: carton.Shape{Symbol: "*"}, InternalName: "out:0"}}, Runner: carton.Runner{Name: "torchscript", RequiredFrameworkVersion: "=2.0.1", CompatVersion: &n, Opts: map[string]any{"threads": int64(4), "a key": "text", "rate": 0.5, "whole": 2.0, "big": 1e30, "on": true}}}}
 	c := open(t, opts, tree(t, fixed))
 	const want = `spec_version = 1
 model_name = "The \"name\""
@@ -182,14 +174,14 @@ func TestWhatIsMissingIsNamedAtOnce(t *testing.T) {
 	if !errors.As(err, &missing) || len(missing.Fields) != 2 {
 		t.Errorf("got %v, want a MissingError of two fields", err)
 	}
-	refused(t, pack.Options{Runner: "python"}, pack.ErrOptions, "nothing says required_framework_version", dir)
-	refused(t, pack.Options{FrameworkVersion: "*"}, pack.ErrOptions, "nothing says runner_name", dir)
+	refused(t, pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "python"}}}, pack.ErrOptions, "nothing says required_framework_version", dir)
+	refused(t, pack.Options{Info: carton.Info{Runner: carton.Runner{RequiredFrameworkVersion: "*"}}}, pack.ErrOptions, "nothing says runner_name", dir)
 }
 
 func TestWhatTheRunnerMissesIsAWarning(t *testing.T) {
 	dir := tree(t, map[string]string{"main.py": "x"})
 	// What its options are is asked for with the rest, where carton.toml is not given.
-	refused(t, pack.Options{Runner: "python", RunnerOpts: map[string]any{"entrypoint_fn": "f"}}, pack.ErrOptions,
+	refused(t, pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "python", Opts: map[string]any{"entrypoint_fn": "f"}}}}, pack.ErrOptions,
 		"nothing says required_framework_version and the option entrypoint_package", dir)
 	toml := file(t, "carton.toml", []byte("spec_version = 1\nrunner = { runner_name = 'python', required_framework_version = '*', runner_compat_version = 1 }\n"))
 	opts := pack.Options{InfoFile: toml}
@@ -199,7 +191,7 @@ func TestWhatTheRunnerMissesIsAWarning(t *testing.T) {
 	refused(t, opts, carton.ErrFormat, "entrypoint_fn", dir)
 	write(t, dir, map[string]string{".carton/carton.lock": "x"})
 	said := map[string]any{"entrypoint_package": "main", "entrypoint_fn": "load"}
-	wantWarnings(t, open(t, pack.Options{Runner: "python", FrameworkVersion: "=3.11", RunnerOpts: said}, dir))
+	wantWarnings(t, open(t, pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "python", RequiredFrameworkVersion: "=3.11", Opts: said}}}, dir))
 	for _, r := range pack.Runners {
 		if r.Compat != 1 {
 			t.Errorf("%s: got the compat version %d, want 1", r.Name, r.Compat)
@@ -216,7 +208,7 @@ func TestFilledIn(t *testing.T) {
 	if diff := cmp.Diff(want, c.Filled); diff != "" {
 		t.Error(diff)
 	}
-	c = open(t, pack.Options{Runner: "my-own", FrameworkVersion: "~1.2"}, tree(t, map[string]string{"a": "x"}))
+	c = open(t, pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "my-own", RequiredFrameworkVersion: "~1.2"}}}, tree(t, map[string]string{"a": "x"}))
 	if len(c.Filled) != 1 || !strings.Contains(c.Filled[0].From, "assumed") {
 		t.Errorf("got %v, want an assumed compat version", c.Filled)
 	}
@@ -225,9 +217,9 @@ func TestFilledIn(t *testing.T) {
 func TestOptionsAreValidated(t *testing.T) {
 	dir := tree(t, map[string]string{"a": "x"})
 	for text, change := range map[string]func(*pack.Options){
-		"required_framework_version": func(o *pack.Options) { o.FrameworkVersion = "2.0 or so" },
-		"required_platforms":         func(o *pack.Options) { o.Platforms = []string{"linux/amd64"} },
-		"option":                     func(o *pack.Options) { o.RunnerOpts = map[string]any{"x": []string{}} },
+		"required_framework_version": func(o *pack.Options) { o.Runner.RequiredFrameworkVersion = "2.0 or so" },
+		"required_platforms":         func(o *pack.Options) { o.RequiredPlatforms = []string{"linux/amd64"} },
+		"runner.opts.x":              func(o *pack.Options) { o.Runner.Opts = map[string]any{"x": []string{}} },
 		"no file or folder":          nil,
 	} {
 		opts := noop
@@ -275,8 +267,8 @@ func TestALaidOutFolderKeepsItsCartonToml(t *testing.T) {
 	if read(t, c, "misc/l") != "text" { // symlinks are model/'s alone
 		t.Error("want the symlink's content")
 	}
-	refused(t, noop, pack.ErrOptions, "a runner beside it", dir)
-	refused(t, pack.Options{InfoFile: filepath.Join(dir, "carton.toml")}, pack.ErrOptions, "got another", dir)
+	refused(t, noop, pack.ErrOptions, "runner.runner_name is given", dir)
+	refused(t, pack.Options{InfoFile: filepath.Join(dir, "carton.toml")}, pack.ErrOptions, "another is given", dir)
 	write(t, dir, map[string]string{"LINKS": "version = 1\n"})
 	refused(t, pack.Options{}, carton.ErrFormat, "LINKS", dir)
 }
@@ -307,7 +299,7 @@ func TestACartonTomlIsKeptByteForByte(t *testing.T) {
 			t.Errorf("got %q, want %q", got, c.text)
 		}
 	}
-	refused(t, pack.Options{InfoFile: name, Name: "x"}, pack.ErrOptions, "a carton.toml and a name", dir)
+	refused(t, pack.Options{Info: carton.Info{ModelName: "x"}, InfoFile: name}, pack.ErrOptions, "model_name beside it", dir)
 }
 
 func TestMiscAndTensorData(t *testing.T) {
@@ -317,8 +309,8 @@ func TestMiscAndTensorData(t *testing.T) {
 	tensors := tree(t, map[string]string{"index.toml": index, "t.bin": "abc"})
 	opts := noop
 	opts.Misc, opts.TensorData = misc, tensors
-	opts.SelfTests = []pack.Test{{Inputs: []pack.TestValue{{Name: "x", From: "@tensor_data/t"}}}}
-	opts.Examples = []pack.Test{{Inputs: []pack.TestValue{{Name: "x", From: "@misc/pic.png"}}}}
+	opts.AddSelfTests = []pack.Test{{Inputs: []pack.TestValue{{Name: "x", From: "@tensor_data/t"}}}}
+	opts.AddExamples = []pack.Test{{Inputs: []pack.TestValue{{Name: "x", From: "@misc/pic.png"}}}}
 	c := open(t, opts, dir)
 	wantListing(t, c, "carton.toml", "misc/l.png", "misc/pic.png", "model/a", "tensor_data/index.toml", "tensor_data/t.bin")
 	if read(t, c, carton.IndexName) != index {
@@ -330,7 +322,7 @@ func TestMiscAndTensorData(t *testing.T) {
 	if diff := cmp.Diff([]string{"misc/e/"}, c.LeftOut); diff != "" {
 		t.Error(diff)
 	}
-	opts.SelfTests[0].Inputs[0].From = "@tensor_data/none"
+	opts.AddSelfTests[0].Inputs[0].From = "@tensor_data/none"
 	refused(t, opts, carton.ErrFormat, "self_test 1", dir)
 	opts.TensorData = misc
 	refused(t, opts, carton.ErrFormat, "index.toml", dir)

@@ -108,12 +108,12 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		opts := noop
 		if key, value, err := pack.ParseOpt(text); err == nil {
-			opts.RunnerOpts = map[string]any{key: value}
+			opts.Runner.Opts = map[string]any{key: value}
 		}
 		if s, err := pack.ParseSpec(text); err == nil {
 			opts.Inputs = []carton.TensorSpec{s}
 		}
-		opts.Name, opts.ModelDescription = text, text
+		opts.ModelName, opts.ModelDescription = text, text
 		if l, err := pack.ParseLink(text); err == nil && l.URL == "" {
 			t.Errorf("got %+v, want a URL", l)
 		}

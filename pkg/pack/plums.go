@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/carton-oci/carton-oci/internal/tomltext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pmf"
@@ -36,13 +37,13 @@ func (p *packer) readTree(files fs.FS) error {
 	if p.given != nil || p.opts.InfoFile != "" {
 		return nil
 	}
-	if p.opts.Name == "" && m.Name != "" {
-		p.opts.Name = m.Name
+	if p.opts.ModelName == "" && m.Name != "" {
+		p.opts.ModelName = m.Name
 		p.fill("model_name", m.Name, from)
 	}
 	if p.opts.ShortDescription == "" {
 		text := "Plums model by " + m.Producer.Name + " " + m.Producer.Version + ", training " + m.Training.Status
-		if utf8.RuneCountInString(text) <= maxShort {
+		if utf8.RuneCountInString(text) <= carton.MaxShortDescription {
 			p.opts.ShortDescription = text
 			p.fill("short_description", text, from)
 		}
@@ -55,9 +56,6 @@ func (p *packer) readTree(files fs.FS) error {
 	p.fill("pmf.training_status", m.Training.Status, from)
 	return nil
 }
-
-// maxShort is the longest short_description, in characters.
-const maxShort = 100
 
 // badTree gives the errors of a tree the kind that they have in a carton.
 func badTree(err error) error {
@@ -106,21 +104,28 @@ func describeTree(m *pmf.Model) string {
 	return b.String()
 }
 
-// pmf writes a table of the tree's own words. Readers of cartons ignore tables
+// treeTable is a table of the tree's own words. Readers of cartons ignore tables
 // that they don't know.
-func (w *infoWriter) pmf(m *pmf.Model) {
-	w.table("[pmf]")
-	w.text("format_version", pmf.FormatVersion)
-	w.text("name", m.Name)
-	w.text("id", m.ID)
-	w.text("producer", m.Producer.Name)
-	w.text("producer_version", m.Producer.Version)
-	w.text("training_status", m.Training.Status)
-	if e := m.Training.LatestEpoch; e != nil {
-		w.line("latest_epoch", strconv.FormatInt(*e, 10))
+func treeTable(m *pmf.Model) string {
+	var b strings.Builder
+	b.WriteString("\n[pmf]\n")
+	item := func(key, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%s = %s\n", key, tomltext.Quote(value))
+		}
 	}
-	w.text("latest_checkpoint", m.Training.Latest)
-	w.text("configuration", m.Configuration)
+	item("format_version", pmf.FormatVersion)
+	item("name", m.Name)
+	item("id", m.ID)
+	item("producer", m.Producer.Name)
+	item("producer_version", m.Producer.Version)
+	item("training_status", m.Training.Status)
+	if e := m.Training.LatestEpoch; e != nil {
+		fmt.Fprintf(&b, "latest_epoch = %d\n", *e)
+	}
+	item("latest_checkpoint", m.Training.Latest)
+	item("configuration", m.Configuration)
+	return b.String()
 }
 
 // askSums asks for the MD5 of the files that a tree records one of.

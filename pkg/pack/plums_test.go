@@ -104,7 +104,7 @@ configuration = "config.py"
 	}
 	// What is given counts.
 	opts := noop
-	opts.Name, opts.ShortDescription, opts.ModelDescription = "mine", "short", "long"
+	opts.ModelName, opts.ShortDescription, opts.ModelDescription = "mine", "short", "long"
 	c = open(t, opts, tree(t, files))
 	if c.Info.ModelName != "mine" || c.Info.ShortDescription != "short" || c.Info.ModelDescription != "long" {
 		t.Errorf("got %+v", c.Info)
@@ -166,7 +166,7 @@ func TestOtherMetadataIsNoPlumsTree(t *testing.T) {
 	if c.PMF != nil {
 		t.Error("without a document: want no tree")
 	}
-	c = open(t, pack.Options{Runner: "noop", Name: "x"}, tree(t, plums("running")))
+	c = open(t, pack.Options{Info: carton.Info{ModelName: "x", Runner: carton.Runner{Name: "noop"}}}, tree(t, plums("running")))
 	if c.PMF == nil {
 		t.Error("want a tree")
 	}

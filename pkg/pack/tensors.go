@@ -81,7 +81,7 @@ func (p *packer) tests(index *indexWriter) ([]writtenTest, error) {
 		tests   []Test
 		what    string
 		outputs string
-	}{{p.opts.SelfTests, "self_test", "expected"}, {p.opts.Examples, "example", "output"}} {
+	}{{p.opts.AddSelfTests, "self_test", "expected"}, {p.opts.AddExamples, "example", "output"}} {
 		for i, t := range list.tests {
 			r := testReader{packer: p, index: index, prefix: fmt.Sprintf("%s_%d.", list.what, i), outputs: list.outputs}
 			w, err := r.read(t)

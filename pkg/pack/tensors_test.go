@@ -41,10 +41,10 @@ func TestTestsBringTheirTensors(t *testing.T) {
 		modeltest.Tensor{Name: "input.x", DType: "F32", Shape: []int64{1, 3}, Data: le(0, 0, 1)},
 	))
 	opts := noop
-	opts.SelfTests = []pack.Test{{
+	opts.AddSelfTests = []pack.Test{{
 		Name: "first", Inputs: []pack.TestValue{{Name: "x", From: x}}, Outputs: []pack.TestValue{{Name: "y", From: y}},
 	}}
-	opts.Examples = []pack.Test{{Description: "all of it", File: both}}
+	opts.AddExamples = []pack.Test{{Description: "all of it", File: both}}
 	c := open(t, opts, tree(t, map[string]string{"a": "x"}))
 	wantListing(t, c, "carton.toml", "model/a", "tensor_data/index.toml", "tensor_data/tensor_0.bin", "tensor_data/tensor_1.bin",
 		"tensor_data/tensor_2.bin", "tensor_data/tensor_3.bin")
@@ -158,7 +158,7 @@ func TestArraysArePutInOrder(t *testing.T) {
 		"Fortran, big-endian": append(header(">u2", true, "(2, 3, 4)"), swapped(fortran)...),
 	} {
 		opts := noop
-		opts.SelfTests = []pack.Test{{Inputs: []pack.TestValue{{Name: "x", From: file(t, "x.npy", content)}}}}
+		opts.AddSelfTests = []pack.Test{{Inputs: []pack.TestValue{{Name: "x", From: file(t, "x.npy", content)}}}}
 		c := open(t, opts, tree(t, map[string]string{"a": "x"}))
 		if got := read(t, c, "tensor_data/tensor_0.bin"); got != string(want) {
 			t.Errorf("%s: got %x, want %x", what, got, want)
@@ -168,7 +168,7 @@ func TestArraysArePutInOrder(t *testing.T) {
 		n := map[string]int{"()": 1, "(0, 3)": 0, "(1,)": 1}[shape]
 		opts := noop
 		name := file(t, "x.npy", append(header(">u2", true, shape), make([]byte, 2*n)...))
-		opts.SelfTests = []pack.Test{{Inputs: []pack.TestValue{{Name: "x", From: name}}}}
+		opts.AddSelfTests = []pack.Test{{Inputs: []pack.TestValue{{Name: "x", From: name}}}}
 		if got := read(t, open(t, opts, tree(t, map[string]string{"a": "x"})), "tensor_data/tensor_0.bin"); len(got) != 2*n {
 			t.Errorf("%s: got %d bytes, want %d", shape, len(got), 2*n)
 		}
@@ -199,17 +199,17 @@ func TestTestsThatCanNotBe(t *testing.T) {
 		{pack.Test{Inputs: value("x", file(t, "e.npy", nil))}, npy.ErrFormat, "e.npy"},
 	} {
 		opts := noop
-		opts.SelfTests = []pack.Test{c.test}
+		opts.AddSelfTests = []pack.Test{c.test}
 		refused(t, opts, c.kind, c.want, dir)
 	}
 	opts := noop
 	opts.TensorData = tree(t, map[string]string{"index.toml": "tensor = []\n"})
-	opts.SelfTests = []pack.Test{{Inputs: value("x", x)}}
+	opts.AddSelfTests = []pack.Test{{Inputs: value("x", x)}}
 	refused(t, opts, pack.ErrOptions, "got a folder of tensors and tensors of a test", dir)
 	// What is declared must fit, as everywhere else.
 	opts = noop
 	opts.Inputs = []carton.TensorSpec{{Name: "other", DType: carton.Float32, Shape: carton.Shape{Symbol: "*"}}}
-	opts.SelfTests = []pack.Test{{Inputs: value("x", x)}}
+	opts.AddSelfTests = []pack.Test{{Inputs: value("x", x)}}
 	refused(t, opts, carton.ErrFormat, "declares no input", dir)
 }
 
@@ -220,7 +220,7 @@ func TestTestsThatDoNotFitTheDeclaration(t *testing.T) {
 	test := pack.Test{File: file(t, "t.safetensors", x)}
 	dir := tree(t, map[string]string{"a.bin": "a"})
 	declared := noop
-	declared.SelfTests = []pack.Test{test}
+	declared.AddSelfTests = []pack.Test{test}
 	declared.Inputs = []carton.TensorSpec{{Name: "x", DType: carton.Float32, Shape: carton.Shape{Dims: []carton.Dim{{Symbol: "batch"}, {Size: 3}}}}}
 	declared.Outputs = []carton.TensorSpec{{Name: "y", DType: carton.Float32, Shape: carton.Shape{Symbol: "*"}}}
 	wantWarnings(t, open(t, declared, dir), `the tensor is float64, and float32 is declared`)
@@ -229,6 +229,6 @@ func TestTestsThatDoNotFitTheDeclaration(t *testing.T) {
 	declared.Strict = true
 	refused(t, declared, carton.ErrFormat, "is declared", dir)
 	alone := noop
-	alone.SelfTests = []pack.Test{test}
+	alone.AddSelfTests = []pack.Test{test}
 	wantWarnings(t, open(t, alone, dir), "no [[output]] is declared beside [[input]]")
 }
