@@ -8,6 +8,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
+	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
 
 // description is what `inspect --format json` prints.
@@ -44,12 +45,12 @@ type description struct {
 }
 
 type modelItem struct {
-	Name         string            `json:"name"`
-	Member       string            `json:"member"`
-	TorchVersion string            `json:"torchVersion,omitempty"`
-	Tensors      int               `json:"tensors"`
-	Parameters   *int64            `json:"parameters"`
-	AOTInductor  []inspect.Backend `json:"aotInductor"`
+	Name         string              `json:"name"`
+	Member       string              `json:"member"`
+	TorchVersion string              `json:"torchVersion,omitempty"`
+	Tensors      int                 `json:"tensors"`
+	Parameters   *int64              `json:"parameters"`
+	AOTInductor  []modelfile.Backend `json:"aotInductor"`
 }
 
 type runner struct {
@@ -132,7 +133,7 @@ func largest(members []carton.Member) []carton.Member {
 func modelItemOf(m inspect.Model) modelItem {
 	return modelItem{
 		Name: m.Name, Member: m.Member, TorchVersion: m.Torch, Tensors: m.Tensors, Parameters: known(m.Parameters),
-		AOTInductor: append([]inspect.Backend{}, m.Backends...),
+		AOTInductor: append([]modelfile.Backend{}, m.Backends...),
 	}
 }
 

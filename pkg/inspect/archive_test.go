@@ -16,6 +16,7 @@ import (
 	"github.com/carton-oci/carton-oci/internal/readahead"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
 
 const archivePath = "model/m.pt2"
@@ -69,8 +70,8 @@ turned F32 [3 2] 24 model/m.pt2 two
 		t.Errorf("got %+v", f)
 	}
 	models := []Model{
-		{Member: archivePath, Name: "one", Torch: "2.9.1+cpu", Tensors: 4, Parameters: 6},
-		{Member: archivePath, Name: "two", Torch: "2.9.1+cpu", Tensors: 2, Parameters: 6},
+		{archivePath, modelfile.Model{Name: "one", Torch: "2.9.1+cpu", Tensors: 4, Parameters: 6}},
+		{archivePath, modelfile.Model{Name: "two", Torch: "2.9.1+cpu", Tensors: 2, Parameters: 6}},
 	}
 	if diff := cmp.Diff(models, f.Models); diff != "" {
 		t.Error(diff)
@@ -237,7 +238,7 @@ func TestARealArchiveOfCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := describe(t, cartontest.New(map[string][]byte{archivePath: b}, nil), Options{})
-	want := []Model{{Member: archivePath, Name: "model", Parameters: -1, Backends: []Backend{{Device: "cpu"}}}}
+	want := []Model{{archivePath, modelfile.Model{Name: "model", Parameters: -1, Backends: []modelfile.Backend{{Device: "cpu"}}}}}
 	if diff := cmp.Diff(want, f.Models); diff != "" || f.Parameters != -1 || f.Format != "pt2" {
 		t.Errorf("got %+v: %s", f, diff)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
 
 const (
@@ -45,9 +46,12 @@ func takeShare(ctx context.Context, of *semaphore.Weighted) (*share, error) {
 	return &share{of: of, bytes: smallShare}, of.Acquire(ctx, smallShare)
 }
 
-// enough reports whether the share suffices for one more header, of n bytes. It
-// becomes larger if nobody has to be waited for.
+// enough reports whether the share suffices for one more header, of n bytes; -1 is
+// one that may be of any length. It becomes larger if nobody has to be waited for.
 func (s *share) enough(n int64) bool {
+	if n < 0 {
+		n = headersBytes
+	}
 	more := min(s.used+n*headerGrows, headersBytes) - s.bytes
 	if more > 0 {
 		if !s.of.TryAcquire(more) {
@@ -96,18 +100,14 @@ func (l *listing) full() bool { return l.left.Load() < 0 }
 // tensorBytes is what a tensor takes beside its name and its shape.
 const tensorBytes = 200
 
-// cost is what a tensor takes in memory, in bytes.
-func (t *Tensor) cost() int64 {
-	dims := len(t.Shape)
-	if t.at.packed != nil {
-		dims += len(t.at.packed.Stride) + tensorBytes/8 // the archive's own
-	}
-	return tensorBytes + int64(len(t.Name)) + 8*int64(dims)
-}
-
-func costOf(tensors []Tensor) (n int64) {
-	for i := range tensors {
-		n += tensors[i].cost()
+// cost is what tensors take in memory, in bytes.
+func cost(tensors ...*modelfile.Tensor) (n int64) {
+	for _, t := range tensors {
+		dims := len(t.Shape)
+		if t.View != nil {
+			dims += len(t.Shape) + tensorBytes/8 // the archive's own
+		}
+		n += tensorBytes + int64(len(t.Name)) + 8*int64(dims)
 	}
 	return n
 }

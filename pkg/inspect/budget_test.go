@@ -16,6 +16,7 @@ import (
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
 
 func TestAShareGrowsWhileNobodyHasTheRest(t *testing.T) {
@@ -204,11 +205,16 @@ func TestADiffIsBounded(t *testing.T) {
 
 // Of tensors with one name and model the last counts, wherever they stand.
 func TestTensorsOfOneName(t *testing.T) {
-	a := []Tensor{{Name: "b", Shape: []int64{1}}, {Name: "a", Model: "2"}, {Name: "b", Shape: []int64{2}}, {Name: "a", Model: "1"}}
-	b := []Tensor{{Name: "b", Shape: []int64{2}}, {Name: "a", Model: "1", DType: "U8"}, {Name: "a", Model: "3"}}
+	of := func(tensors ...modelfile.Tensor) *content {
+		return &content{file: &file{}, Content: modelfile.Content{Tensors: tensors}}
+	}
+	a := of(modelfile.Tensor{Name: "b", Shape: []int64{1}}, modelfile.Tensor{Name: "a", Model: "2"},
+		modelfile.Tensor{Name: "b", Shape: []int64{2}}, modelfile.Tensor{Name: "a", Model: "1"})
+	b := of(modelfile.Tensor{Name: "b", Shape: []int64{2}}, modelfile.Tensor{Name: "a", Model: "1", DType: "U8"}, modelfile.Tensor{Name: "a", Model: "3"})
 	var got []string
-	for _, c := range compareTensors(a, b) {
-		got = append(got, fmt.Sprint(c.Kind, " ", c.tensor().Name, c.tensor().Model))
+	changes, _ := compareTensors(a, b)
+	for _, c := range changes {
+		got = append(got, fmt.Sprint(c.Kind, " ", eitherOf(c).Name, eitherOf(c).Model))
 	}
 	if want := "[retyped a1 removed a2 added a3]"; fmt.Sprint(got) != want {
 		t.Errorf("got %v, want %s", got, want)

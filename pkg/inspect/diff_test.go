@@ -35,7 +35,7 @@ func different(t *testing.T, a, b carton.Source) string {
 	for _, c := range d.Changed {
 		fmt.Fprintf(&out, "! %s %v\n", c.A.Path, c.Compared)
 		for _, x := range c.Tensors {
-			fmt.Fprintf(&out, "  %s %s\n", x.Kind, x.tensor().Name)
+			fmt.Fprintf(&out, "  %s %s\n", x.Kind, eitherOf(x).Name)
 		}
 	}
 	return out.String() + noteText(d.Notes)
@@ -163,4 +163,12 @@ func TestDiffOfASourceThatFails(t *testing.T) {
 	if _, err := Diff(t.Context(), a, b, Options{}); !errors.Is(err, broken) || !strings.Contains(err.Error(), "second carton") {
 		t.Errorf("got %v, want the source's error", err)
 	}
+}
+
+// eitherOf returns the tensor that differs, from whichever carton has it.
+func eitherOf(c TensorChange) *Tensor {
+	if c.B != nil {
+		return c.B
+	}
+	return c.A
 }

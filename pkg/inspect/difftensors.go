@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
 
 // compareContents looks into the members that changed. A header that belongs to
@@ -59,89 +60,73 @@ func (c *Change) compare(ctx context.Context, a, b carton.Source, opts Options, 
 	if err != nil {
 		return nil, err
 	}
-	notes = slices.Compact(append(slices.Clone(old.notes), now.notes...))
+	notes = slices.Compact(append(slices.Clone(old.Notes), now.Notes...))
 	if c.Compared = old.read && now.read; !c.Compared {
 		return notes, nil
 	}
-	changes := compareTensors(old.tensors, now.tensors)
-	if !list.keep(changesCost(changes)) {
-		return notes, nil
+	changes, n := compareTensors(&old, &now)
+	if list.keep(n) {
+		c.Tensors = changes
 	}
-	for i := range changes { // the tensors that are the same go
-		changes[i].A, changes[i].B = changes[i].A.alone(), changes[i].B.alone()
-	}
-	c.Tensors = changes
 	return notes, nil
 }
 
-// changesCost is what changes take in memory, in bytes.
-func changesCost(changes []TensorChange) (n int64) {
-	for _, c := range changes {
-		for _, t := range []*Tensor{c.A, c.B} {
+// compareTensors compares the tensors of two files by name and model, in that
+// order. Of several with both the last counts. It returns what the changes take in
+// memory, in bytes, too.
+func compareTensors(a, b *content) (changes []TensorChange, bytes int64) {
+	inA, inB := byName(a.Tensors), byName(b.Tensors)
+	add := func(kind ChangeKind, old, now *Tensor) {
+		changes = append(changes, TensorChange{kind, old, now})
+		for _, t := range []*Tensor{old, now} {
 			if t != nil {
-				n += t.cost()
+				bytes += cost(&t.Tensor)
 			}
 		}
 	}
-	return n
-}
-
-// compareTensors compares two lists of tensors by name and model, in that order.
-// Of several with both the last counts.
-func compareTensors(a, b []Tensor) []TensorChange {
-	inA, inB := byName(a), byName(b)
-	var changes []TensorChange
-	for i, j := 0, 0; i < len(inA) || j < len(inB); {
-		var order int
+	for len(inA)+len(inB) > 0 {
+		order := 0
 		switch {
-		case i == len(inA):
+		case len(inA) == 0:
 			order = 1
-		case j == len(inB):
+		case len(inB) == 0:
 			order = -1
 		default:
-			order = compareNames(&a[inA[i]], &b[inB[j]])
+			order = compareNames(&a.Tensors[inA[0]], &b.Tensors[inB[0]])
 		}
-		switch {
-		case order < 0:
-			changes = append(changes, TensorChange{Kind: TensorRemoved, A: &a[inA[i]]})
-			i++
-			continue
-		case order > 0:
-			changes = append(changes, TensorChange{Kind: TensorAdded, B: &b[inB[j]]})
-			j++
+		if order < 0 {
+			add(TensorRemoved, a.tensor(inA[0]), nil)
+			inA = inA[1:]
 			continue
 		}
-		old, t := &a[inA[i]], &b[inB[j]]
-		i, j = i+1, j+1
-		switch {
+		if order > 0 {
+			add(TensorAdded, nil, b.tensor(inB[0]))
+			inB = inB[1:]
+			continue
+		}
+		i, j := inA[0], inB[0]
+		inA, inB = inA[1:], inB[1:]
+		switch old, t := &a.Tensors[i], &b.Tensors[j]; {
 		case !slices.Equal(t.Shape, old.Shape):
-			changes = append(changes, TensorChange{Kind: TensorReshaped, A: old, B: t})
+			add(TensorReshaped, a.tensor(i), b.tensor(j))
 		case t.DType != old.DType:
-			changes = append(changes, TensorChange{Kind: TensorRetyped, A: old, B: t})
+			add(TensorRetyped, a.tensor(i), b.tensor(j))
 		}
 	}
-	return changes
+	return changes, bytes
 }
 
 // byName returns the indexes of tensors, sorted by their names and models, which
 // are all different.
-func byName(tensors []Tensor) []int32 {
-	order := make([]int32, len(tensors))
+func byName(tensors []modelfile.Tensor) []int {
+	order := make([]int, len(tensors))
 	for i := range order { // backwards, for the last of equal ones stays
-		order[i] = int32(len(tensors) - 1 - i)
+		order[i] = len(tensors) - 1 - i
 	}
-	slices.SortStableFunc(order, func(i, j int32) int { return compareNames(&tensors[i], &tensors[j]) })
-	return slices.CompactFunc(order, func(i, j int32) bool { return compareNames(&tensors[i], &tensors[j]) == 0 })
+	slices.SortStableFunc(order, func(i, j int) int { return compareNames(&tensors[i], &tensors[j]) })
+	return slices.CompactFunc(order, func(i, j int) bool { return compareNames(&tensors[i], &tensors[j]) == 0 })
 }
 
-func compareNames(t, u *Tensor) int {
+func compareNames(t, u *modelfile.Tensor) int {
 	return cmp.Or(strings.Compare(t.Name, u.Name), strings.Compare(t.Model, u.Model))
-}
-
-// tensor returns the tensor, from whichever carton has it.
-func (c TensorChange) tensor() *Tensor {
-	if c.B != nil {
-		return c.B
-	}
-	return c.A
 }

@@ -5,21 +5,20 @@
 //
 // # Rules that this package keeps
 //
-// Files are told by their names: *.safetensors, *.pt2, and what
-// tensor_data/index.toml lists. Of several members with one hash, symlinks among
+// Files are told by their names: those of the formats in formats.go (*.safetensors,
+// *.pt2), and what tensor_data/index.toml lists. Of several members with one hash, symlinks among
 // them, the first by path whose name tells the format stands for all: the same
 // content is read once and counted once.
 //
 // A header is content of its author's. A file that breaks its format, or that is
 // cut short, is a [Note] and never an error; errors are those of the source. A list
 // that is not whole says so: each of its notes with an Err is a file that is
-// missing from it.
-// Nothing that is only read from a range is verified, and [Open] says so.
+// missing from it. Nothing that is only read from a range is verified, and [Open] says so.
 //
-// A safetensors header is asked for as a prefix of 100 kB, which nearly all of
+// A header, as of safetensors, is asked for as a prefix of 100 kB, which nearly all of
 // them fit into, and once more where it is longer; where ranges are dear
 // ([carton.Member] Ranged) the member is read forward to the header's end and
-// then closed. A PT2 archive is read from its end, by range. In a member where
+// then closed. An archive, as of PT2, is read from its end, by range. In a member where
 // ranges are dear it is not read at all, unless Options.Through asks for it.
 //
 // Headers of many members are read in parallel, members of one compressed tar

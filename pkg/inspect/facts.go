@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/dtype"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
 
 // Facts are what a carton's weights are.
@@ -40,40 +40,15 @@ type Share struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// Model is one model of a PT2 archive.
+// Model is one model of a file that holds several by name.
 type Model struct {
-	Member string // that the archive is
-	Name   string
-	// Torch is the version of torch that exported it, "" where it is not known.
-	Torch string
-	// Tensors is how many weights there are, Parameters how many elements count
-	// as [Describe] counts them; -1 where their types are not known.
-	Tensors    int
-	Parameters int64
-	// Backends are those that AOTInductor compiled it for.
-	Backends []Backend
-}
-
-// Backend is one compiled form of a model.
-type Backend struct {
-	Name   string `json:"backend"`          // "" where it has none
-	Device string `json:"device,omitempty"` // "cpu"; "" where it is not known
+	Member string // that the file is
+	modelfile.Model
 }
 
 // count is how much there is of one type.
 type count struct {
 	Elements, Bytes int64
-}
-
-// fileFacts are what is known of one file. A file that is broken has none: its
-// content is its author's affair.
-type fileFacts struct {
-	Types    map[string]count
-	Models   []Model
-	Notes    []string
-	Findings []string // what an archive's reader has to say
-	err      error    // why it was not looked into
-	layout   string   // of a safetensors file: see layoutOf
 }
 
 // Describe finds out what the weights are, from members below model/ whose names
@@ -99,12 +74,15 @@ func DescribeMembers(ctx context.Context, src carton.Source, members []carton.Me
 	all := filesOf(members)
 	formats := map[string]int64{}
 	for _, f := range all {
-		formats[f.format] = add(formats[f.format], max(f.Size, 0))
+		formats[f.format] = modelfile.Add(formats[f.format], max(f.Size, 0))
 	}
 	files := readable(all)
-	facts := make([]fileFacts, len(files))
-	err := scan(ctx, files, opts, func(ctx context.Context, i int, s *share) (err error) {
-		facts[i], err = factsOf(ctx, src, files[i], opts, s)
+	facts := make([]content, len(files))
+	err := scan(ctx, files, opts, func(ctx context.Context, i int, s *share) error {
+		c, err := look(ctx, src, files[i], opts, s)
+		c.types, c.layout = countTypes(c.Tensors), layoutOf(c.Tensors)
+		c.Tensors = nil
+		facts[i] = c
 		return err
 	})
 	if err != nil {
@@ -115,9 +93,9 @@ func DescribeMembers(ctx context.Context, src carton.Source, members []carton.Me
 		return nil, err
 	}
 	for hash := range copies(members, files, facts, sets) {
-		facts[slices.IndexFunc(files, func(f file) bool { return f.Hash == hash })].Types = nil
+		facts[slices.IndexFunc(facts, func(c content) bool { return c.Hash == hash })].types = nil
 	}
-	out := sum(files, facts)
+	out := sum(facts)
 	out.Notes = append(out.Notes, notes...)
 	out.Formats = byBytes(formats)
 	if len(out.Formats) > 0 {
@@ -127,24 +105,22 @@ func DescribeMembers(ctx context.Context, src carton.Source, members []carton.Me
 }
 
 // sum adds the facts of files up.
-func sum(files []file, facts []fileFacts) *Facts {
+func sum(facts []content) *Facts {
 	out := &Facts{}
 	bytes := map[string]int64{}
-	for i, f := range facts {
-		for dtype, n := range f.Types {
+	for i := range facts {
+		c := &facts[i]
+		for dtype, n := range c.types {
 			name := precisionOf(dtype)
-			bytes[name] = add(bytes[name], n.Bytes)
-			out.Parameters = add(out.Parameters, n.Elements)
+			bytes[name] = modelfile.Add(bytes[name], n.Bytes)
+			out.Parameters = modelfile.Add(out.Parameters, n.Elements)
 		}
-		for _, m := range f.Models {
-			m.Member = files[i].Path
-			out.Models = append(out.Models, m)
+		for _, m := range c.Models {
+			out.Models = append(out.Models, Model{c.Path, m})
 		}
-		for _, text := range f.Notes {
-			out.Notes = append(out.Notes, Note{Member: files[i].Path, Text: text, Err: f.err})
-		}
-		for _, text := range f.Findings {
-			out.Findings = append(out.Findings, Note{Member: files[i].Path, Text: text})
+		out.Notes = append(out.Notes, c.notes()...)
+		for _, text := range c.Findings {
+			out.Findings = append(out.Findings, Note{Member: c.Path, Text: text})
 		}
 	}
 	out.Precisions = byBytes(bytes)
@@ -157,15 +133,6 @@ func sum(files []file, facts []fileFacts) *Facts {
 		out.Parameters = -1
 	}
 	return out
-}
-
-// add adds counts. A place may lie about sizes, and a header with it: a sum that
-// no model can have stays the largest that there is.
-func add(a, b int64) int64 {
-	if sum := a + b; sum >= a {
-		return sum
-	}
-	return math.MaxInt64
 }
 
 // precisionOf returns ModelPack's name for a type; one that it has none for is its
@@ -187,28 +154,12 @@ func byBytes(bytes map[string]int64) []Share {
 	return shares
 }
 
-// factsOf counts one file's tensors.
-func factsOf(ctx context.Context, src carton.Source, f file, opts Options, s *share) (fileFacts, error) {
-	if skipped(f, opts) {
-		return fileFacts{Notes: []string{noteSkipped}, err: errSkipped}, nil
-	}
-	c, err := look(ctx, src, f, opts, s)
-	if err != nil {
-		return fileFacts{}, err
-	}
-	facts := fileFacts{Types: countTypes(c.tensors), Models: c.models, Notes: c.notes, Findings: c.findings, err: c.err}
-	if f.format == byname.Safetensors {
-		facts.layout = layoutOf(c.tensors)
-	}
-	return facts, nil
-}
-
 // countTypes counts a file's tensors by type.
-func countTypes(tensors []Tensor) map[string]count {
+func countTypes(tensors []modelfile.Tensor) map[string]count {
 	types := map[string]count{}
-	counted(tensors, func(t *Tensor) {
+	modelfile.Counted(tensors, func(t *modelfile.Tensor) {
 		n := types[t.DType]
-		n.Elements, n.Bytes = add(n.Elements, t.Elements()), add(n.Bytes, t.Bytes)
+		n.Elements, n.Bytes = modelfile.Add(n.Elements, t.Elements()), modelfile.Add(n.Bytes, t.Bytes)
 		types[t.DType] = n
 	})
 	return types

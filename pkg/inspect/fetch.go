@@ -53,13 +53,13 @@ func Fetch(ctx context.Context, src carton.Source, t *Tensor, f File, opts Fetch
 
 // byRange reports whether Open would ask for the tensor's bytes and no others.
 func (t *Tensor) byRange() bool {
-	m := t.at.member
-	return t.at.kind == kindSafetensors && ranged(*m) && (m.Size < 0 || m.Size-t.Bytes > wholeSlack)
+	m := t.in.Member
+	return t.in.format != "" && t.View == nil && ranged(m) && (m.Size < 0 || m.Size-t.Bytes > wholeSlack)
 }
 
 // fetchRanges fetches a span of a member.
 func fetchRanges(ctx context.Context, src carton.Source, t *Tensor, f File, opts FetchOptions) error {
-	path, from := t.at.member.Path, t.at.header+t.at.begin
+	path, from := t.in.Path, t.Offset
 	_, err := download.Run(ctx, download.Job{
 		Parts: []download.Part{{Name: t.Name, Size: t.Bytes, Ranged: true}},
 		Range: func(ctx context.Context, _ int, off, n int64) (io.ReadCloser, error) {

@@ -35,7 +35,7 @@ func Find(ctx context.Context, src carton.Source, name string, opts Options) (*T
 	}
 	files := readable(regular(filesOf(chosen), chosen))
 	if opts.Member == "" {
-		likely, err := likelyFiles(ctx, src, members, files, name)
+		likely, err := likelyFiles(ctx, src, members, files, name, opts)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -65,23 +65,23 @@ func Find(ctx context.Context, src carton.Source, name string, opts Options) (*T
 
 // likelyFiles returns the files without the shards that an index says do not
 // hold the tensor.
-func likelyFiles(ctx context.Context, src carton.Source, members []carton.Member, files []file, name string) ([]file, error) {
+func likelyFiles(ctx context.Context, src carton.Source, members []carton.Member, files []file, name string, opts Options) ([]file, error) {
 	without := map[string]bool{} // hashes
 	hashes := map[string]string{}
 	for _, m := range members {
 		hashes[m.Path] = m.Hash
 	}
-	for _, index := range shardIndexes(members) {
-		weightMap, note, err := readShardIndex(ctx, src, index)
-		if err != nil {
-			return nil, err
-		}
-		in, ok := weightMap[name]
-		if note != "" || !ok {
+	indexes, _, err := shardIndexes(ctx, src, members, opts, indexSuffix)
+	if err != nil {
+		return nil, err
+	}
+	for _, index := range indexes {
+		in, ok := index.shards[name]
+		if !ok {
 			continue
 		}
 		folder := path.Dir(index.Path)
-		for _, shard := range weightMap {
+		for _, shard := range index.shards {
 			without[hashes[path.Join(folder, shard)]] = true
 		}
 		delete(without, hashes[path.Join(folder, in)])
@@ -95,10 +95,10 @@ func findIn(ctx context.Context, src carton.Source, files []file, name string, o
 	if err != nil {
 		return nil, nil, err
 	}
-	all, notes := join(files, contents, opts)
+	all, notes := join(contents)
 	var found []Tensor
 	for _, t := range all {
-		if t.Name == name && !slices.ContainsFunc(found, func(f Tensor) bool { return sameTensor(f, t) }) {
+		if t.Name == name && !slices.ContainsFunc(found, func(f Tensor) bool { return sameTensor(&f, &t) }) {
 			found = append(found, t)
 		}
 	}
@@ -114,6 +114,12 @@ func findIn(ctx context.Context, src carton.Source, files []file, name string, o
 		return &found[0], notes, nil
 	}
 	return nil, notes, ambiguous(name, found)
+}
+
+// sameTensor reports whether two tensors of one name are the same elements.
+func sameTensor(a, b *Tensor) bool {
+	return a.View != nil && b.View != nil && a.Member == b.Member && a.View.Storage() == b.View.Storage() &&
+		a.DType == b.DType && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.View.Strides(), b.View.Strides())
 }
 
 // ambiguous is the error for several tensors of one name.

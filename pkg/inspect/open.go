@@ -10,9 +10,10 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/iox"
+	"github.com/carton-oci/carton-oci/internal/readahead"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
-	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
+	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
 
 // ErrElements: the tensor's elements can't be given.
@@ -34,23 +35,21 @@ func Open(ctx context.Context, src carton.Source, t *Tensor) (r io.ReadCloser, v
 	if err := t.Readable(); err != nil {
 		return nil, false, err
 	}
-	switch t.at.kind {
-	case kindPT2:
-		r, err = openPacked(ctx, src, t)
+	m := t.in.Member
+	switch {
+	case t.View != nil:
+		r, err = openView(ctx, src, t)
 		return r, false, err
-	case kindData:
-		r, err = src.Open(ctx, t.Member)
+	case t.in.format == "":
+		r, err = src.Open(ctx, m.Path)
 		if err != nil {
 			return nil, false, err
 		}
 		return &exactly{ReadCloser: r, left: t.Bytes, member: t.Member}, true, nil
-	}
-	m := *t.at.member
-	if t.byRange() {
-		if t.Bytes == 0 { // there is no range to ask for
-			return io.NopCloser(strings.NewReader("")), false, nil
-		}
-		r, err = src.OpenRange(ctx, m.Path, t.at.header+t.at.begin, t.Bytes)
+	case t.byRange() && t.Bytes == 0: // there is no range to ask for
+		return io.NopCloser(strings.NewReader("")), false, nil
+	case t.byRange():
+		r, err = src.OpenRange(ctx, m.Path, t.Offset, t.Bytes)
 		return r, false, err
 	}
 	r, err = src.Open(ctx, m.Path)
@@ -65,6 +64,27 @@ func Open(ctx context.Context, src carton.Source, t *Tensor) (r io.ReadCloser, v
 	return w, true, nil
 }
 
+// openView opens the elements of an archive's tensor. They are never verified:
+// what says where they are was read from ranges.
+func openView(ctx context.Context, src carton.Source, t *Tensor) (io.ReadCloser, error) {
+	m := t.in.Member
+	in := &memberAt{ctx: ctx, src: src, member: m}
+	r, err := t.View.Read(in) // checks what stands before the elements, too
+	if err != nil {
+		return nil, errors.Join(in.Close(), err)
+	}
+	// What lies in one piece is one range, unless it is little more than what was
+	// read already. Elsewhere the archive's reader knows which pieces it needs.
+	off, n := t.View.Span()
+	if !t.View.Plain() || n <= readahead.Most || !ranged(m) {
+		return iox.ReadCloser{Reader: r, Closer: in}, nil
+	}
+	if err := in.Close(); err != nil {
+		return nil, err
+	}
+	return src.OpenRange(ctx, m.Path, off, n)
+}
+
 // Readable says why [Open] can't give the tensor's elements, as far as that can
 // be told without reading anything: an error wrapping ErrElements, or nil.
 func (t *Tensor) Readable() error {
@@ -76,8 +96,8 @@ func (t *Tensor) Readable() error {
 		return hint.With(fail("it is nested"), "it is made of %s", strings.Join(t.Inner, ", "))
 	case t.DType == string(carton.String):
 		return hint.With(fail("strings are no numbers"), "they are a TOML file: cat SOURCE %s", t.Member)
-	case t.at.packed != nil && t.at.packed.Unreadable() != "":
-		err := fail("it " + t.at.packed.Unreadable())
+	case t.View != nil && t.View.Unreadable() != "":
+		err := fail("it " + t.View.Unreadable())
 		return hint.With(err, "torch reads it; the whole archive is printed by: cat SOURCE %s", t.Member)
 	}
 	return nil
@@ -99,7 +119,7 @@ func (e *exactly) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// whole reads a safetensors member to its end and gives one tensor of it.
+// whole reads a member to its end and gives one tensor of it.
 type whole struct {
 	io.ReadCloser // the member, verified
 	tensor        *Tensor
@@ -110,16 +130,18 @@ type whole struct {
 // before the tensor.
 func (w *whole) start() error {
 	t := w.tensor
-	h, err := safetensors.ReadHeader(io.LimitReader(w.ReadCloser, t.at.header), -1)
+	before := &io.LimitedReader{R: w.ReadCloser, N: t.Offset}
+	c, err := t.in.reader().ReadHeader(before, -1)
 	if err != nil {
 		return w.changed(err)
 	}
-	i := slices.IndexFunc(h.Tensors, func(o safetensors.Tensor) bool { return o.Name == t.Name })
-	if i < 0 || h.DataStart != t.at.header || h.Tensors[i].Begin != t.at.begin ||
-		h.Tensors[i].DType != t.DType || !slices.Equal(h.Tensors[i].Shape, t.Shape) {
+	same := func(o modelfile.Tensor) bool {
+		return o.Name == t.Name && o.Offset == t.Offset && o.DType == t.DType && slices.Equal(o.Shape, t.Shape)
+	}
+	if !slices.ContainsFunc(c.Tensors, same) {
 		return w.changed(nil)
 	}
-	_, err = io.CopyN(io.Discard, w.ReadCloser, t.at.begin)
+	_, err = io.CopyN(io.Discard, w.ReadCloser, before.N)
 	return iox.Unexpected(err)
 }
 

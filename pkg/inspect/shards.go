@@ -2,7 +2,9 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"path"
 	"slices"
@@ -11,37 +13,82 @@ import (
 	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
 
-// shardIndexSuffix ends the names of the files that say which shard holds which
-// tensor: model.safetensors.index.json.
-const shardIndexSuffix = ".safetensors.index.json"
+const (
+	// indexSuffix ends the names of the files that say which shard holds which tensor:
+	// model.safetensors.index.json.
+	indexSuffix = ".safetensors.index.json"
+	// binIndexSuffix ends those of the same documents about shards of torch.save. What
+	// such shards hold is not looked into: that they are there is.
+	binIndexSuffix = ".bin.index.json"
+)
 
-// shardIndexes returns the members that index a sharded set.
-func shardIndexes(members []carton.Member) []carton.Member {
-	var out []carton.Member
-	seen := map[string]bool{}
+// shardIndex is a file that says which shard holds which tensor.
+type shardIndex struct {
+	carton.Member
+	shards map[string]string // by the names of tensors: files beside the index
+}
+
+// shardIndexes reads the members whose names end so, verified. Symlinks among them
+// are other names for the same, in folders of their own: the shards that an index
+// names lie beside it. One that is broken, or out of reach, is a note.
+func shardIndexes(ctx context.Context, src carton.Source, members []carton.Member, opts Options, suffixes ...string) ([]shardIndex, []Note, error) {
+	var indexes []shardIndex
+	var notes []Note
 	for _, m := range members {
-		// Symlinks are other names for what has been read, in folders of their own:
-		// the shards that an index names lie beside it.
-		if strings.HasSuffix(byname.LowerASCII(m.Path), shardIndexSuffix) && !seen[m.Path] {
-			seen[m.Path] = true
-			out = append(out, m)
+		name := byname.LowerASCII(m.Path)
+		if !slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) }) {
+			continue
+		}
+		shards, broken, err := readShardIndex(ctx, src, m)
+		linked, ok := outOfReach(ctx, file{Member: m}, err, opts)
+		switch {
+		case ok:
+			notes = append(notes, Note{Member: m.Path, Text: linked.Notes[0]})
+		case err != nil:
+			return nil, nil, err
+		case broken != nil:
+			notes = append(notes, Note{Member: m.Path, Text: broken.Error()})
+		default:
+			indexes = append(indexes, shardIndex{m, shards})
 		}
 	}
-	return out
+	return indexes, notes, nil
+}
+
+// readShardIndex reads one index. What is wrong with it is broken; err is the
+// source's.
+func readShardIndex(ctx context.Context, src carton.Source, m carton.Member) (shards map[string]string, broken, err error) {
+	r, err := src.Open(ctx, m.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Close()
+	index, err := safetensors.ReadIndex(r)
+	if errors.Is(err, safetensors.ErrFormat) {
+		return nil, err, nil
+	}
+	if err == nil {
+		_, err = io.Copy(io.Discard, r) // to the end, where the hash is checked
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", errtext.Quote(m.Path), err)
+	}
+	return index.Files, nil, nil
 }
 
 // checkShards compares an index with the headers of the shards that it names:
 // every tensor that it lists is in its shard, and every tensor of its shards is
 // listed.
-func checkShards(index carton.Member, weightMap map[string]string, contents map[string]content) []Note {
+func checkShards(index shardIndex, contents map[string]*content) []Note {
 	var notes []Note
 	add := func(format string, args ...any) {
 		notes = append(notes, Note{Member: index.Path, Text: fmt.Sprintf(format, args...)})
 	}
 	byShard := map[string]map[string]bool{}
-	for name, shard := range weightMap {
+	for name, shard := range index.shards {
 		if byShard[shard] == nil {
 			byShard[shard] = map[string]bool{}
 		}
@@ -59,7 +106,7 @@ func checkShards(index carton.Member, weightMap map[string]string, contents map[
 		}
 		missing, unlisted := len(listed), 0
 		var first string
-		for _, t := range c.tensors {
+		for _, t := range c.Tensors {
 			if listed[t.Name] {
 				missing--
 				continue
@@ -78,22 +125,9 @@ func checkShards(index carton.Member, weightMap map[string]string, contents map[
 	return notes
 }
 
-// shardNotes reads the indexes and compares them with what was found.
-func shardNotes(ctx context.Context, src carton.Source, members []carton.Member, contents map[string]content, opts Options) ([]Note, error) {
-	var notes []Note
-	for _, m := range shardIndexes(members) {
-		weightMap, note, err := readShardIndex(ctx, src, m)
-		if linked, ok := outOfReach(ctx, m, err, opts); ok {
-			note, err = linked.notes[0], nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if note != "" {
-			notes = append(notes, Note{Member: m.Path, Text: note})
-			continue
-		}
-		notes = append(notes, checkShards(m, weightMap, contents)...)
-	}
-	return notes, nil
+// missingShard is the note for a shard that an index lists and nobody has: the
+// model is not whole.
+func missingShard(index, shard string) Note {
+	text := fmt.Sprintf("names the shard %s, which is not there", errtext.Quote(shard))
+	return Note{Member: index, Text: text, Err: &carton.Error{Path: index, Kind: carton.ErrFormat, Msg: text}}
 }

@@ -1,76 +1,20 @@
 package inspect
 
 import (
-	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
 
-// Tensor is one tensor of one member.
+// Tensor is one tensor of one member. DType may also be "string" or "nested", of
+// tensor_data; then Bytes is the size of the file that holds the strings, and 0 of
+// a nested tensor.
 type Tensor struct {
-	Name string
-	// DType is the type of the elements as safetensors names it, or "string" or
-	// "nested" of tensor_data.
-	DType string
-	// Shape has a length a dimension, none for a scalar; it is nil where DType is
-	// "nested".
-	Shape []int64
-	// Bytes is the size of the elements, C order and without gaps, in bytes; of
-	// strings the size of the file that holds them, -1 where that is not known;
-	// 0 of a nested tensor.
-	Bytes int64
+	modelfile.Tensor
 	// Member is the path of the member that the tensor is in.
 	Member string
-	// Model is the name of a PT2 archive's model; "" elsewhere.
-	Model string
-	// Param says that a PT2 archive calls the tensor a parameter of the model, not
-	// a buffer or a constant.
-	Param bool
 	// Inner names the tensors that a nested one is made of.
 	Inner []string
 
-	at location
-}
-
-// alone returns a copy that does not keep other tensors in memory; nil of nil.
-func (t *Tensor) alone() *Tensor {
-	if t == nil {
-		return nil
-	}
-	u := *t
-	if p := t.at.packed; p != nil {
-		packed := *p.Tensor
-		u.at.packed = &packedTensor{&packed, p.constant}
-	}
-	return &u
-}
-
-// location says where a tensor's elements are.
-type location struct {
-	member *carton.Member
-	kind   kind
-	header int64 // of safetensors: where the data begins, in the member
-	begin  int64 // of safetensors: from there
-	packed *packedTensor
-}
-
-// kind says what sort of file holds a tensor.
-type kind int
-
-const (
-	kindSafetensors kind = iota
-	kindPT2
-	kindData // of tensor_data
-)
-
-// Elements returns how many elements the tensor has.
-func (t *Tensor) Elements() int64 {
-	if t.Shape == nil {
-		return 0
-	}
-	n := int64(1)
-	for _, d := range t.Shape {
-		n *= d // whoever made the tensor has checked that it fits
-	}
-	return n
+	in *file // what has no format is of tensor_data
 }
 
 // Note says what could not be read, or does not agree, in a member.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/dtype"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
 
 // dataTensors returns the tensors that tensor_data/index.toml lists, in its
@@ -32,7 +33,7 @@ func dataTensors(ctx context.Context, src carton.Source, members []carton.Member
 	var tensors []Tensor
 	var notes []Note
 	for _, t := range index.Tensors {
-		out := Tensor{Name: t.Name, DType: typeOf(t.DType), Shape: t.Shape, Member: t.Path(), Inner: t.Inner}
+		out := Tensor{Tensor: modelfile.Tensor{Name: t.Name, DType: typeOf(t.DType), Shape: t.Shape}, Member: t.Path(), Inner: t.Inner}
 		if t.DType == carton.Nested {
 			out.Member = carton.IndexName
 			tensors = append(tensors, out)
@@ -43,7 +44,7 @@ func dataTensors(ctx context.Context, src carton.Source, members []carton.Member
 			notes = append(notes, dataNote(carton.IndexName, "names %s, which the carton does not hold", carton.QuotePath(t.Path())))
 			continue
 		}
-		out.at = location{member: &m, kind: kindData}
+		out.in = &file{Member: m}
 		out.Bytes = t.Elements() * t.DType.Size()
 		if t.DType == carton.String {
 			out.Bytes = m.Size

@@ -4,9 +4,11 @@ import (
 	"context"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
 
 // Tensors returns every tensor of every safetensors and PT2 member, by path and
@@ -28,12 +30,16 @@ func Tensors(ctx context.Context, src carton.Source, opts Options) ([]Tensor, []
 	if err != nil {
 		return nil, nil, err
 	}
-	tensors, notes := join(files, contents, opts)
-	if opts.Member == "" {
-		more, err := shardNotes(ctx, src, members, byPath(members, files, contents), opts)
+	tensors, notes := join(contents)
+	if opts.Member == "" && opts.Model == "" {
+		indexes, more, err := shardIndexes(ctx, src, members, opts, indexSuffix)
 		if err != nil {
 			return nil, nil, err
 		}
+		for _, index := range indexes {
+			more = append(more, checkShards(index, byPath(members, contents))...)
+		}
+		slices.SortStableFunc(more, func(a, b Note) int { return strings.Compare(a.Member, b.Member) })
 		notes = append(notes, more...)
 	}
 	data, more, err := dataTensors(ctx, src, members)
@@ -78,15 +84,16 @@ func readAll(ctx context.Context, src carton.Source, files []file, opts Options,
 			return err
 		}
 		if name != nil || opts.Model != "" {
-			c.tensors = slices.DeleteFunc(c.tensors, func(t Tensor) bool {
-				return name != nil && t.Name != *name || opts.Model != "" && t.at.packed != nil && t.Model != opts.Model
+			c.Tensors = slices.DeleteFunc(c.Tensors, func(t modelfile.Tensor) bool {
+				return name != nil && t.Name != *name || opts.Model != "" && t.Model != opts.Model
 			})
-			c.tensors = slices.Clone(c.tensors) // the others go
-			for i := range c.tensors {
-				c.tensors[i] = *c.tensors[i].alone()
-			}
+			c.Tensors = slices.Clone(c.Tensors) // the others go
 		}
-		if !list.keep(costOf(c.tensors)) {
+		n := int64(0)
+		for i := range c.Tensors {
+			n += cost(&c.Tensors[i])
+		}
+		if !list.keep(n) {
 			return errTooMany(opts)
 		}
 		contents[i] = c
@@ -96,33 +103,30 @@ func readAll(ctx context.Context, src carton.Source, files []file, opts Options,
 }
 
 // join lists what was found in all files.
-func join(files []file, contents []content, opts Options) ([]Tensor, []Note) {
+func join(contents []content) ([]Tensor, []Note) {
 	n := 0
 	for _, c := range contents {
-		n += len(c.tensors)
+		n += len(c.Tensors)
 	}
 	tensors := make([]Tensor, 0, n)
 	var notes []Note
-	for i, c := range contents {
-		for _, t := range c.tensors {
-			if opts.Model == "" || t.Model == opts.Model {
-				tensors = append(tensors, t)
-			}
+	for i := range contents {
+		c := &contents[i]
+		for j := range c.Tensors {
+			tensors = append(tensors, *c.tensor(j))
 		}
-		for _, text := range c.notes {
-			notes = append(notes, Note{Member: files[i].Path, Text: text, Err: c.err})
-		}
+		notes = append(notes, c.notes()...)
 	}
 	return tensors, notes
 }
 
 // byPath gives contents by every path that has them: symlinks and copies too.
-func byPath(members []carton.Member, files []file, contents []content) map[string]content {
-	byHash := map[string]content{}
-	for i, f := range files {
-		byHash[f.Hash] = contents[i]
+func byPath(members []carton.Member, contents []content) map[string]*content {
+	byHash := map[string]*content{}
+	for i := range contents {
+		byHash[contents[i].Hash] = &contents[i]
 	}
-	out := map[string]content{}
+	out := map[string]*content{}
 	for _, m := range members {
 		if c, ok := byHash[m.Hash]; ok {
 			out[m.Path] = c

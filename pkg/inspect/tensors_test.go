@@ -102,7 +102,7 @@ func TestTensorsOfRealFiles(t *testing.T) {
 		elementsOf[x.Member] += x.Elements()
 		// What is read alone is what lies in the file.
 		got, _ := elements(t, src, &x)
-		begin := x.at.header + x.at.begin
+		begin := x.Offset
 		if string(got) != string(files[x.Member][begin:begin+x.Bytes]) {
 			t.Errorf("%s: %s: read other bytes than the file has", x.Member, x.Name)
 		}

@@ -49,7 +49,7 @@ func TestMemberAtReadsWhatIsThere(t *testing.T) {
 		if _, err := r.ReadAt(make([]byte, 1), -1); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("%s: a negative offset: got %v", name, err)
 		}
-		if err := r.close(); err != nil {
+		if err := r.Close(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if total := r.cache.Kept(); total > readahead.MostKept+readahead.TailBytes {
@@ -85,7 +85,7 @@ func TestAMemberThatEndsEarly(t *testing.T) {
 		if _, err := r.ReadAt(make([]byte, 10), 0); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("got %v, want io.ErrUnexpectedEOF", err)
 		}
-		if err := r.close(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		if err := r.Close(); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("close: got %v, want what went wrong", err)
 		}
 	}
@@ -107,7 +107,7 @@ func TestAReadOfMoreThanIsKept(t *testing.T) {
 			if name == "dear" && len(a.ranges) != 1 || a.read > int64(len(b)) {
 				t.Errorf("%s from %d: read %d bytes in %d ranges", name, off, a.read, len(a.ranges))
 			}
-			if err := r.close(); err != nil {
+			if err := r.Close(); err != nil {
 				t.Error(err)
 			}
 		}

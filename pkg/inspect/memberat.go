@@ -26,9 +26,9 @@ type memberAt struct {
 	err    error // the first of the source
 }
 
-// close ends what was open. It returns the first error of the source, so that it
+// Close ends what was open. It returns the first error of the source, so that it
 // is not taken for one of the content.
-func (r *memberAt) close() error {
+func (r *memberAt) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stream != nil {

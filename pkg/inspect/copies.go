@@ -12,41 +12,30 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
 
-// shardSets reads the indexes of sharded models, and returns the
-// shards that the index of each folder lists, by their paths. Of several indexes
-// in one folder that with the shortest name counts, of those the first by path:
+// shardSets reads the indexes of sharded models, and returns the shards that the
+// index of each folder lists, by their paths. Of several indexes in one folder that
+// with the shortest name counts, of those the first by path:
 // model.safetensors.index.json before model.fp16.safetensors.index.json. A shard
 // that is not there is a note, and so is an index that is broken, which then
 // counts for nothing.
 func shardSets(ctx context.Context, src carton.Source, members []carton.Member, opts Options) (map[string]map[string]bool, []Note, error) {
-	indexes := append(shardIndexes(members), binIndexes(members)...)
-	slices.SortStableFunc(indexes, func(a, b carton.Member) int { return cmp.Compare(len(path.Base(a.Path)), len(path.Base(b.Path))) })
-	var paths map[string]bool // of members
-	if len(indexes) > 0 {
-		paths = make(map[string]bool, len(members))
-		for _, m := range members {
-			paths[m.Path] = true
-		}
+	indexes, notes, err := shardIndexes(ctx, src, members, opts, indexSuffix, binIndexSuffix)
+	if err != nil {
+		return nil, nil, err
+	}
+	slices.SortStableFunc(indexes, func(a, b shardIndex) int { return cmp.Compare(len(path.Base(a.Path)), len(path.Base(b.Path))) })
+	paths := map[string]bool{} // of members
+	for _, m := range members {
+		paths[m.Path] = len(indexes) > 0
 	}
 	sets := map[string]map[string]bool{}
-	var notes []Note
 	for _, index := range indexes {
-		weightMap, note, err := readShardIndex(ctx, src, index)
-		if linked, ok := outOfReach(ctx, index, err, opts); ok {
-			note, err = linked.notes[0], nil
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		if note != "" {
-			notes = append(notes, Note{Member: index.Path, Text: note})
-			continue
-		}
 		folder := path.Dir(index.Path)
 		listed := map[string]bool{}
-		for _, shard := range weightMap {
+		for _, shard := range index.shards {
 			listed[path.Join(folder, shard)] = true
 		}
 		for _, shard := range slices.Sorted(maps.Keys(listed)) {
@@ -54,7 +43,7 @@ func shardSets(ctx context.Context, src carton.Source, members []carton.Member, 
 				notes = append(notes, missingShard(index.Path, path.Base(shard)))
 			}
 		}
-		if sets[folder] == nil && strings.HasSuffix(byname.LowerASCII(index.Path), shardIndexSuffix) {
+		if sets[folder] == nil && strings.HasSuffix(byname.LowerASCII(index.Path), indexSuffix) {
 			sets[folder] = listed
 		}
 	}
@@ -62,26 +51,11 @@ func shardSets(ctx context.Context, src carton.Source, members []carton.Member, 
 	return sets, notes, nil
 }
 
-// binIndexes returns the members that index shards of torch.save, which are the
-// same documents. What such shards hold is not looked into: that they are there is.
-func binIndexes(members []carton.Member) []carton.Member {
-	return slices.DeleteFunc(slices.Clone(members), func(m carton.Member) bool {
-		return !strings.HasSuffix(byname.LowerASCII(m.Path), ".bin.index.json")
-	})
-}
-
-// missingShard is the note for a shard that an index lists and nobody has: the
-// model is not whole.
-func missingShard(index, shard string) Note {
-	text := fmt.Sprintf("names the shard %s, which is not there", carton.QuotePath(shard))
-	return Note{Member: index, Text: text, Err: &carton.Error{Path: index, Kind: carton.ErrFormat, Msg: text}}
-}
-
 // copies returns which files are other copies of a model that is counted already,
 // by their hashes: safetensors files that the index of their folder does not list;
 // and NAME.VARIANT.safetensors beside NAME.safetensors whose tensors have the same
 // names and shapes. A content that is no copy under one of its paths is none.
-func copies(members []carton.Member, files []file, facts []fileFacts, sets map[string]map[string]bool) map[string]bool {
+func copies(members []carton.Member, files []file, facts []content, sets map[string]map[string]bool) map[string]bool {
 	layouts := map[string]string{} // by hash
 	for i, f := range files {
 		layouts[f.Hash] = facts[i].layout
@@ -121,7 +95,7 @@ func isVariant(file string, layouts map[string]string) bool {
 
 // layoutOf is a hash of the names and shapes of a file's tensors, "" where it has
 // none.
-func layoutOf(tensors []Tensor) string {
+func layoutOf(tensors []modelfile.Tensor) string {
 	if len(tensors) == 0 {
 		return ""
 	}

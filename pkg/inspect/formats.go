@@ -7,7 +7,14 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/pt2"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
+
+// formats are the formats whose files are looked into. What has another name in
+// internal/byname is counted by its size alone.
+var formats = []modelfile.Format{safetensors.Format, pt2.Format}
 
 // formatOf returns the format of a file, "" where its name tells none.
 func formatOf(member string) string { return byname.FormatOf(path.Base(member)) }
@@ -16,6 +23,15 @@ func formatOf(member string) string { return byname.FormatOf(path.Base(member)) 
 type file struct {
 	carton.Member
 	format string
+}
+
+// reader returns what reads files of that format, nil where nothing does.
+func (f *file) reader() *modelfile.Format {
+	i := slices.IndexFunc(formats, func(x modelfile.Format) bool { return x.Name == f.format })
+	if i < 0 {
+		return nil
+	}
+	return &formats[i]
 }
 
 // filesOf returns the members whose names tell a format; of those with one hash
@@ -55,13 +71,7 @@ func regular(files []file, members []carton.Member) []file {
 
 // readable returns those files that are looked into.
 func readable(files []file) []file {
-	var out []file
-	for _, f := range files {
-		if f.format == byname.Safetensors || f.format == byname.PT2 {
-			out = append(out, f)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(files), func(f file) bool { return f.reader() == nil })
 }
 
 // ranged reports whether a range of a member costs that range and little more.
