@@ -15,9 +15,9 @@ import (
 )
 
 // newBody makes a body of a blob from an offset to its end.
-func newBody(ctx context.Context, c *content, tr *trail, off int64) *body {
-	s := newStream(ctx, c, tr)
-	b := &body{stream: s, end: c.desc.Size}
+func newBody(ctx context.Context, c *content, tr *hashCheckpoints, off int64) *body {
+	s := newBlobReader(ctx, c, tr)
+	b := &body{reader: s, end: c.desc.Size}
 	if err := s.seek(off); err != nil {
 		b.fail(err)
 	}
@@ -26,12 +26,12 @@ func newBody(ctx context.Context, c *content, tr *trail, off int64) *body {
 
 // TestBodyFromAnywhere: from every offset come the right bytes, the hash is
 // that of the whole, and of what came before no more is read than lies behind
-// the last mark.
+// the last checkpoint.
 func TestBodyFromAnywhere(t *testing.T) {
 	const size = 20 << 20
 	src := &source{b: random(1, size)}
 	c := &content{desc: describeBytes(src.b), open: src.open}
-	tr := newTrail(size)
+	tr := newCheckpoints(size)
 	if _, err := io.Copy(io.Discard, newBody(t.Context(), c, tr, 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestBodyWithholds(t *testing.T) {
 		wrong[at] ^= 1
 		for _, chunk := range []int{1 << 20, 4096, 1000, 7} {
 			c := &content{desc: describeBytes(good), open: opener(wrong)}
-			b := newBody(t.Context(), c, newTrail(100_000), 0)
+			b := newBody(t.Context(), c, newCheckpoints(100_000), 0)
 			n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{b}, make([]byte, chunk))
 			if !errors.Is(err, layout.ErrDigest) || n >= 100_000 {
 				t.Errorf("wrong at %d, by %d: got %d bytes and %v", at, chunk, n, err)
@@ -94,7 +94,7 @@ func TestBodySources(t *testing.T) {
 			c := &content{desc: describeBytes(b), open: func(_ context.Context, off int64) (io.ReadCloser, error) {
 				return io.NopCloser(wrap(bytes.NewReader(b[off:]))), nil
 			}}
-			got, err := io.ReadAll(newBody(t.Context(), c, newTrail(10_000), 100))
+			got, err := io.ReadAll(newBody(t.Context(), c, newCheckpoints(10_000), 100))
 			switch name {
 			case "nothing forever":
 				if !errors.Is(err, io.ErrNoProgress) {
@@ -138,7 +138,7 @@ func TestBodyClosed(t *testing.T) {
 			return 0, ctx.Err()
 		})), nil
 	}
-	b := newBody(t.Context(), &content{desc: describeBytes(random(1, 10)), open: waits}, newTrail(10), 0)
+	b := newBody(t.Context(), &content{desc: describeBytes(random(1, 10)), open: waits}, newCheckpoints(10), 0)
 	read := make(chan error, 1)
 	go func() {
 		_, err := b.Read(make([]byte, 1))
@@ -168,13 +168,13 @@ func TestChunksOfOneStream(t *testing.T) {
 		if wrong {
 			src.b[10]++
 		}
-		s := newStream(t.Context(), &content{desc: describeBytes(good), open: src.open}, newTrail(100_000))
+		s := newBlobReader(t.Context(), &content{desc: describeBytes(good), open: src.open}, newCheckpoints(100_000))
 		if err := s.seek(0); err != nil {
 			t.Fatal(err)
 		}
 		var got []byte
 		for _, end := range []int64{10_000, 10_002, 99_998, 100_000} {
-			b := &body{stream: s, end: end}
+			b := &body{reader: s, end: end}
 			chunk, err := io.ReadAll(b)
 			got = append(got, chunk...)
 			done, own := b.outcome()
@@ -198,22 +198,22 @@ func TestChunksOfOneStream(t *testing.T) {
 	}
 }
 
-// TestTrailIsSmall: marks are few however large the blob.
-func TestTrailIsSmall(t *testing.T) {
+// TestCheckpointsAreFew: they are few however large the blob.
+func TestCheckpointsAreFew(t *testing.T) {
 	const size = 100 << 30
-	tr := newTrail(size)
+	tr := newCheckpoints(size)
 	_, h := tr.before(0)
 	for off := int64(0); off <= size; off += 1 << 20 {
-		tr.note(off, h)
+		tr.add(off, h)
 	}
-	if n := len(tr.marks); n == 0 || n > 1000 {
-		t.Errorf("got %d marks", n)
+	if n := len(tr.list); n == 0 || n > 1000 {
+		t.Errorf("got %d checkpoints", n)
 	}
-	if small := newTrail(1000); small.every <= 1000 {
-		t.Errorf("a mark every %d bytes of 1000", small.every)
+	if small := newCheckpoints(1000); small.every <= 1000 {
+		t.Errorf("a checkpoint every %d bytes of 1000", small.every)
 	}
 	if off, _ := tr.before(size / 2); off <= size/2-2*tr.every || off > size/2 {
-		t.Errorf("the mark before %d is %d", int64(size/2), off)
+		t.Errorf("the checkpoint before %d is %d", int64(size/2), off)
 	}
 	if tr.reached() != size {
 		t.Errorf("reached %d of %d", tr.reached(), int64(size))

@@ -67,7 +67,7 @@ func TestChunks(t *testing.T) {
 			posts: 1, patches: "4 4 4", puts: "0",
 		},
 		"ECR: 201, a Range that stays behind the first chunk": {
-			quirks: registrytest.Quirks{PatchStatus: 201, FirstRange: true}, host: behaviour{stuck: true},
+			quirks: registrytest.Quirks{PatchStatus: 201, FirstRange: true}, host: behaviour{rangeNeverAdvances: true},
 			posts: 1, patches: "4 4 4", puts: "0",
 		},
 		"the same of an unknown host": {
@@ -78,15 +78,15 @@ func TestChunks(t *testing.T) {
 			quirks: registrytest.Quirks{PatchKeeps: 3 * mib}, posts: 1, patches: "4 4 4 3", puts: "0", gets: 3, read: 30 * mib,
 		},
 		"GHCR: no chunk over 4 MiB":       {quirks: registrytest.Quirks{MaxPatch: 4*mib - 1}, posts: 2, patches: "4", puts: "12", read: 24 * mib},
-		"GHCR, known":                     {quirks: registrytest.Quirks{MaxPatch: 2 * mib}, host: behaviour{patch: 2 * mib}, size: 5 * mib, posts: 1, patches: "2 2 1", puts: "0"},
-		"no chunks, known":                {quirks: registrytest.Quirks{NoPatch: 500}, host: behaviour{patch: noPatch, once: true}, posts: 1, puts: "12"},
+		"GHCR, known":                     {quirks: registrytest.Quirks{MaxPatch: 2 * mib}, host: behaviour{maxChunk: 2 * mib}, size: 5 * mib, posts: 1, patches: "2 2 1", puts: "0"},
+		"no chunks, known":                {quirks: registrytest.Quirks{NoPatch: 500}, host: behaviour{maxChunk: noChunks, singleUseURL: true}, posts: 1, puts: "12"},
 		"no chunks: 405":                  {quirks: registrytest.Quirks{NoPatch: 405}, posts: 2, patches: "4", puts: "12", read: 24 * mib},
 		"no chunks: 501":                  {quirks: registrytest.Quirks{NoPatch: 501}, posts: 2, patches: "4", puts: "12", read: 24 * mib},
 		"no chunks: 400":                  {quirks: registrytest.Quirks{NoPatch: 400}, posts: 2, patches: "4", puts: "12", read: 24 * mib},
 		"no chunks: 404":                  {quirks: registrytest.Quirks{NoPatch: 404}, posts: 3, patches: "4 4", puts: "12", read: 24 * mib},
 		"GAR: an address for one request": {quirks: registrytest.Quirks{OneShot: true}, posts: 3, patches: "4 4 4 4", puts: "12", read: 40 * mib},
 		"Quay, known": {
-			quirks: registrytest.Quirks{QuayRange: true, MaxBody: 8 * mib}, host: behaviour{whole: 8 * mib}, chunk: -1, size: 8 * mib, posts: 1, puts: "8",
+			quirks: registrytest.Quirks{QuayRange: true, MaxBody: 8 * mib}, host: behaviour{maxPut: 8 * mib}, chunk: -1, size: 8 * mib, posts: 1, puts: "8",
 		},
 		"413": {
 			quirks: registrytest.Quirks{MaxBody: 8 * mib}, chunk: -1, posts: 2, patches: "4 4 4", puts: "12 0", read: 24 * mib,
@@ -263,7 +263,7 @@ func TestChunksFail(t *testing.T) {
 		"413 to everything":     {quirks: registrytest.Quirks{MaxRequest: 1}, kind: layout.ErrLimit, says: "413"},
 		"413, and no chunks":    {quirks: registrytest.Quirks{MaxBody: 1 << 20, NoPatch: 405}, kind: layout.ErrLimit, says: "413"},
 		"no chunks, and 413":    {quirks: registrytest.Quirks{MaxBody: 1 << 20, NoPatch: 405}, whole: true, kind: layout.ErrLimit, says: "405"},
-		"413, no chunks, known": {quirks: registrytest.Quirks{MaxBody: 1 << 20}, host: behaviour{patch: noPatch}, kind: layout.ErrLimit, says: "413"},
+		"413, no chunks, known": {quirks: registrytest.Quirks{MaxBody: 1 << 20}, host: behaviour{maxChunk: noChunks}, kind: layout.ErrLimit, says: "413"},
 		"403":                   {fault: &registrytest.Fault{Methods: "PATCH", Effect: registrytest.Answer(403, "")}, kind: ErrDenied, says: "403"},
 		"somewhere else":        {fault: &registrytest.Fault{Methods: "PATCH", Effect: registrytest.Answer(202, "", "Location", "http://other.example/")}, kind: ErrUnsafe, says: "other.example"},
 		"503 for ever":          {fault: &registrytest.Fault{Methods: "PATCH|PUT", Times: -1, Effect: registrytest.Answer(503, "")}, says: "gave up after 6"},

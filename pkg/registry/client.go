@@ -99,7 +99,7 @@ func (h *endpoint) speaks(scheme string) {
 // known already: it is asked with TLS, and where no TLS server answers, without.
 // The question carries no credentials, and its answer is remembered.
 func (c *Client) reach(ctx context.Context, e *endpoint) (string, error) {
-	scheme, err := e.find(ctx, func(scheme string) error { return c.knock(ctx, scheme+"://"+e.host+"/v2/") })
+	scheme, err := e.find(ctx, func(scheme string) error { return c.probe(ctx, scheme+"://"+e.host+"/v2/") })
 	if err != nil {
 		err = e.requestError(err)
 	}
@@ -135,8 +135,8 @@ func (h *endpoint) find(ctx context.Context, question func(scheme string) error)
 	return "http", nil
 }
 
-// knock reports whether anything answers at url.
-func (c *Client) knock(ctx context.Context, url string) error {
+// probe reports whether anything answers at url.
+func (c *Client) probe(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.stall())
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -3,11 +3,12 @@
 //
 // # Rules that this package keeps
 //
-// Uploads climb one ladder: HEAD, mount, PUT with a body that can be opened again
-// at any offset; after a failure the session's status and the tail; chunks, where
-// they are asked for, or a blob is refused in one piece (413), or its connection
-// is reset time after time before anything arrives; one piece again, where chunks
-// are refused; then a new session. The newest Location counts. A chunk is never a
+// An upload asks for the blob (HEAD), mounts it, and else sends it in one PUT, whose
+// body can be opened again at any offset; after a failure it asks the session's status
+// and sends the tail. It turns to chunks where they are asked for, or a blob is refused
+// in one piece (413), or its connection is reset time after time before anything
+// arrives; to one piece again, where chunks are refused; and then to a new session
+// (strategy.go). The newest Location counts. A chunk is never a
 // single byte, nor shorter than OCI-Chunk-Min-Length, and is streamed. What the
 // Range of a session says is believed where it can be: an end that is off by one
 // is forgiven, one that does not move is not asked for again, and the digest has

@@ -11,19 +11,20 @@ type behaviour struct {
 	name  string   // for people
 	hosts []string // the host, or where it begins with a dot, the end of it
 
-	layer  int64         // most bytes in a layer
-	layers int           // most layers
-	upload time.Duration // longest that one upload may take
-	whole  int64         // most bytes in one PUT: larger blobs go in chunks
-	patch  int64         // most bytes in a chunk; noPatch: it takes none
-	stuck  bool          // the Range of an upload does not tell what has arrived
-	once   bool          // an upload's address is good for one request
+	layer    int64         // most bytes in a layer
+	layers   int           // most layers
+	upload   time.Duration // longest that one upload may take
+	maxPut   int64         // most bytes in one PUT: larger blobs go in chunks
+	maxChunk int64         // most bytes in a chunk; noChunks: it takes none
+
+	rangeNeverAdvances bool // the Range of an upload does not tell what has arrived
+	singleUseURL       bool // an upload's address is good for one request
 
 	sources []string // of the figures, one by one
 }
 
 const (
-	noPatch = -1
+	noChunks = -1
 
 	gb  = 1_000_000_000
 	mib = 1 << 20
@@ -36,7 +37,7 @@ const (
 var behaviours = []behaviour{
 	{
 		name: "Amazon ECR", hosts: []string{".amazonaws.com", ".amazonaws.com.cn"},
-		layer: 52_000 * mib, layers: 500, stuck: true,
+		layer: 52_000 * mib, layers: 500, rangeNeverAdvances: true,
 		sources: []string{
 			`52,000 MiB: docs.aws.amazon.com/AmazonECR/latest/userguide/service-quotas.html, "Maximum layer size"`,
 			"500 layers: an old cap, kept because no artifact of ours needs more",
@@ -45,7 +46,7 @@ var behaviours = []behaviour{
 	},
 	{
 		name: "Amazon ECR Public", hosts: []string{"public.ecr.aws"},
-		layer: 10_000 * mib, stuck: true,
+		layer: 10_000 * mib, rangeNeverAdvances: true,
 		sources: []string{
 			`10,000 MiB: docs.aws.amazon.com/AmazonECR/latest/public/public-service-quotas.html, "Maximum layer size"`,
 			"the Range: as with Amazon ECR",
@@ -65,7 +66,7 @@ var behaviours = []behaviour{
 	},
 	{
 		name: "GitHub Container Registry", hosts: []string{"ghcr.io"},
-		layer: 10 * gb, upload: 10 * time.Minute, patch: 4 * mib,
+		layer: 10 * gb, upload: 10 * time.Minute, maxChunk: 4 * mib,
 		sources: []string{
 			"10 GB a layer, 10 minutes an upload: docs.github.com/packages/working-with-a-github-packages-registry/working-with-the-container-registry#troubleshooting",
 			"416 to a PATCH over 4 MiB: github.com/wasmCloud/wash-archive/issues/268 (2022-05), github.com/ocx-sh/ocx/pull/237 (2026-07)",
@@ -73,17 +74,17 @@ var behaviours = []behaviour{
 	},
 	{
 		name: "Google Artifact Registry", hosts: []string{".pkg.dev"},
-		patch: noPatch, once: true,
+		maxChunk: noChunks, singleUseURL: true,
 		sources: []string{`cloud.google.com/artifact-registry/docs/reference/docker-api, "does not support Docker chunked uploads" (2023-01)`},
 	},
 	{
 		name: "Google Container Registry", hosts: []string{"gcr.io", ".gcr.io"},
-		patch: noPatch, once: true,
+		maxChunk: noChunks, singleUseURL: true,
 		sources: []string{"served by Artifact Registry: cloud.google.com/artifact-registry/docs/transition/transition-from-gcr (2025-03)"},
 	},
 	{
 		name: "Quay", hosts: []string{"quay.io"},
-		whole:   20 * gb,
+		maxPut:  20 * gb,
 		sources: []string{"no PUT over 20 GB: github.com/oras-project/oras-py/pull/137 (2024-06), of quay.io's operators"},
 	},
 }
@@ -102,4 +103,4 @@ func behaviourOf(host string) behaviour {
 }
 
 // resumes reports whether an upload that broke off can go on.
-func (b *behaviour) resumes() bool { return !b.stuck && !b.once }
+func (b *behaviour) resumes() bool { return !b.rangeNeverAdvances && !b.singleUseURL }

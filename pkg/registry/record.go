@@ -33,16 +33,16 @@ type record struct {
 	kept   bool // the file remembers an upload
 }
 
-// remember opens the record of a blob's upload. What it remembers is its state,
-// false where that is nothing.
-func (r *Repository) remember(desc ocispec.Descriptor) (*record, state, bool) {
+// openRecord opens the record of a blob's upload, and returns the state that it
+// remembers, nil for none.
+func (r *Repository) openRecord(desc ocispec.Descriptor) (*record, *state) {
 	c := r.client
 	if c.opts.StateDir == "" || desc.Size < minStateSize || !r.host.behaviour.resumes() {
-		return nil, state{}, false
+		return nil, nil
 	}
 	root, err := place.PrivateDir(filepath.Join(c.opts.StateDir, "uploads"))
 	if err != nil {
-		return nil, state{}, false
+		return nil, nil
 	}
 	c.sweep.Do(func() { sweep(root, c.now()) })
 	rec := &record{root: root, now: c.now, about: state{
@@ -52,17 +52,17 @@ func (r *Repository) remember(desc ocispec.Descriptor) (*record, state, bool) {
 	rec.name = hex.EncodeToString(key[:])
 	if rec.file, err = lock(root, rec.name); err != nil {
 		root.Close()
-		return nil, state{}, false
+		return nil, nil
 	}
 	b, err := io.ReadAll(io.LimitReader(rec.file, maxStateBytes+1))
 	rec.length = len(b)
 	s, ok := decodeState(b)
 	if err != nil || !ok || !s.fits(rec.about, c.now()) {
 		rec.clear()
-		return rec, state{}, false
+		return rec, nil
 	}
 	rec.kept = true
-	return rec, s, true
+	return rec, &s
 }
 
 // lock opens a file, made where it is not there, and locks it. A file that is not as
@@ -87,7 +87,7 @@ func (r *record) save(s session) {
 		return
 	}
 	now := r.about
-	now.Location, now.MinChunk, now.Time = s.location, s.least, r.now()
+	now.Location, now.MinChunk, now.Time = s.location, s.minChunk, r.now()
 	b := now.encode()
 	if b == nil || s.location == "" {
 		r.clear()

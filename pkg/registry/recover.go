@@ -16,16 +16,23 @@ type fault struct {
 	err      error
 	header   http.Header   // of the answer, nil where there was none
 	status   int           // of the answer, 0 where there was none
+	refused  bool          // the answer would be the same again
 	source   bool          // err is the source's
 	complete bool          // every byte of the request went out
-	patch    bool          // the request was a chunk
+	chunk    bool          // the request was a chunk
+	off      int64         // where in the blob it began
 	took     time.Duration // of the request
 }
 
-// refused reports whether the registry would not have the request, and may say
-// the same again.
-func (f *fault) refused(p Policy) bool {
-	return f.status >= 400 && f.status < 500 && !p.Retryable(f.status)
+// takesNone reports whether a chunk was refused because it is one.
+func (f *fault) takesNone() bool {
+	switch f.status {
+	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return true
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+		return false
+	}
+	return f.off == 0 && f.refused
 }
 
 // recover decides what follows a failed request, and waits for it. It returns
@@ -35,28 +42,27 @@ func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error
 	if ctx.Err() != nil {
 		return false, u.interrupted(ctx)
 	}
-	tail := u.off > 0
 	if stalled := (*stall.Error)(nil); errors.As(f.err, &stalled) && stalled.Commit() {
 		u.commits++ // each may take a quarter of an hour
 	}
+	next, changed := u.strategy.afterRefusal(f, u.session.minChunk)
+	u.strategy = next
 	switch {
 	case f.source:
 		// Of a source that may do better, what was sent may be wrong as well.
-		u.abandon(ctx)
+		u.cancel(ctx)
 		return false, f.err
-	case u.otherwise(f):
-		u.abandon(ctx)
+	case changed:
+		u.repo.host.learn(next)
+		u.cancel(ctx)
 		return false, nil
-	case u.noStream, !u.mayPass(ctx, f, tail):
+	case next.impossible, !u.mayPass(ctx, f):
 		u.giveUp(ctx, f)
 		return false, u.explain(f)
-	case f.complete && !f.patch && (f.status == 0 || f.status >= 500):
-		// The registry may have finished, and only its answer was lost.
-		size, err := u.repo.Stat(ctx, u.content.desc.Digest)
-		if err == nil && size == u.content.desc.Size {
-			u.record.clear()
-			return true, nil
-		}
+	case f.complete && !f.chunk && (f.status == 0 || f.status >= 500) && u.arrived(ctx):
+		// The registry had finished, and only its answer was lost.
+		u.record.clear()
+		return true, nil
 	}
 	if u.tries.spent(policy) || u.commits >= enough {
 		return false, u.exhausted(ctx, f)
@@ -70,21 +76,21 @@ func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error
 	if err := policy.Pause(ctx, u.tries.failures, delay, f.err); err != nil {
 		return false, u.interrupted(ctx)
 	}
-	return false, u.where(ctx, f, tail)
+	return false, u.findOffset(ctx, f)
 }
 
 // interrupted ends an upload that its caller gave up. A session that is remembered
 // stays, for who goes on with it; any other is of no use to anybody.
 func (u *upload) interrupted(ctx context.Context) error {
 	if !u.record.keeps() {
-		u.abandon(ctx)
+		u.cancel(ctx)
 	}
 	return context.Cause(ctx)
 }
 
 // mayPass reports whether another attempt may do better. An answer of 4xx to
 // the tail of a blob says only that the registry can't continue.
-func (u *upload) mayPass(ctx context.Context, f *fault, tail bool) bool {
+func (u *upload) mayPass(ctx context.Context, f *fault) bool {
 	switch {
 	case f.status == 0:
 		return transient(ctx, f.err, u.repo.host.reached.Load())
@@ -95,86 +101,48 @@ func (u *upload) mayPass(ctx context.Context, f *fault, tail bool) bool {
 	case f.status == http.StatusNotFound, f.status == http.StatusGone, f.status == http.StatusRequestedRangeNotSatisfiable:
 		return true // the session is gone, or elsewhere
 	}
-	return tail && f.status < 500
+	return f.off > 0 && f.status < 500
 }
 
-// where finds out where to go on: behind what the session has, or at the
+// findOffset finds out where to go on: behind what the session has, or at the
 // beginning of a new one. A registry that refuses what follows what it says it
 // has is asked once more: it may still have been busy with what was cut.
-func (u *upload) where(ctx context.Context, f *fault, tail bool) error {
-	b := &u.repo.host.behaviour
-	if f.status == http.StatusNotFound || f.status == http.StatusGone || !b.resumes() || u.deaf {
-		u.lose(ctx, f)
-		return nil
+func (u *upload) findOffset(ctx context.Context, f *fault) error {
+	var off int64
+	var location string
+	err := errGone
+	if f.status != http.StatusNotFound && f.status != http.StatusGone && u.repo.host.behaviour.resumes() && !u.rangeUnreliable {
+		off, location, err = u.repo.status(ctx, u.session.location, u.sent())
 	}
-	off, newer, err := u.repo.status(ctx, u.session.location, u.sent())
+	passing := err != nil && transient(ctx, err, true)
 	switch {
-	case errors.Is(err, errGone):
-		u.lose(ctx, f)
+	case errors.Is(err, errGone), err == nil && f.off > 0 && off == u.off && f.refused:
+		u.loseSession(ctx, f)
 		return nil
-	case err != nil && transient(ctx, err, true) && u.repo.client.opts.Policy.Exhausted(u.tries.failures):
+	case passing && u.repo.client.opts.Policy.Exhausted(u.tries.failures):
 		f.err = err
 		return u.exhausted(ctx, f)
-	case err != nil && transient(ctx, err, true):
-		u.lose(ctx, f)
+	case passing:
+		u.loseSession(ctx, f)
 		return nil
 	case err != nil:
 		return err
-	case tail && off == u.off && f.refused(u.repo.client.opts.Policy):
-		u.lose(ctx, f)
-		return nil
 	}
-	u.moveTo(off, newer)
+	u.moveTo(off, location)
 	return nil
 }
 
-// moveTo goes on at an offset of the session.
-func (u *upload) moveTo(off int64, location string) {
-	if off > u.best {
-		// Progress; but not what a registry takes again and again and never keeps.
-		u.meter.Add(int(off-u.best), 0)
-		if u.best = off; u.meter.Progressed() {
-			u.tries.failures = 0
-		}
-	}
-	u.off = off
-	if location != u.session.location {
-		u.session.location = location
-		u.record.save(u.session)
-	}
-}
-
-// sent returns how much the registry can have: no more than this run has read,
-// but of an earlier run's session any part.
-func (u *upload) sent() int64 {
-	if u.resumed {
-		return u.content.desc.Size
-	}
-	return u.trail.reached()
-}
-
-// lose gives a session up. Two that were lost one way have the blob sent the
-// other: PUTs may break off because they are refused before they are read, and
-// nobody hears the 413; chunks may find their session gone.
-func (u *upload) lose(ctx context.Context, f *fault) {
-	switch {
-	case f.patch:
-		if u.losses++; u.losses >= enough {
-			u.whole()
-		}
-	case f.status == 0 && u.off == 0 && !errors.Is(f.err, stall.ErrStalled):
-		if u.cuts++; u.cuts == enough {
-			u.pieces()
-		}
-	}
-	u.abandon(ctx)
+// loseSession gives a session up.
+func (u *upload) loseSession(ctx context.Context, f *fault) {
+	u.strategy = u.strategy.afterLoss(f)
+	u.cancel(ctx)
 }
 
 // explain returns what an upload that is given up fails with.
 func (u *upload) explain(f *fault) error {
 	err := u.repo.host.explain(f, u.content.desc.Size)
-	if u.tooLarge != nil && f.patch {
-		return fmt.Errorf("%w; and in chunks: %w", u.tooLarge, err)
+	if u.strategy.tooLarge != nil && f.chunk {
+		return fmt.Errorf("%w; and in chunks: %w", u.strategy.tooLarge, err)
 	}
 	return err
 }
@@ -188,10 +156,9 @@ func (u *upload) exhausted(ctx context.Context, f *fault) error {
 // giveUp ends an upload that failed: it is cancelled, unless it is remembered and
 // may go on some other time.
 func (u *upload) giveUp(ctx context.Context, f *fault) {
-	hopeless := f.refused(u.repo.client.opts.Policy) &&
-		f.status != http.StatusUnauthorized && f.status != http.StatusForbidden
+	hopeless := f.refused && f.status != http.StatusUnauthorized && f.status != http.StatusForbidden
 	if u.record.keeps() && !hopeless {
 		return
 	}
-	u.abandon(ctx)
+	u.cancel(ctx)
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // retrier repeats requests that failed in a way that may pass, and whose body
-// can be had again. Metadata goes through it; blobs have ladders of their own.
+// can be had again. Metadata goes through it; blobs have attempts of their own.
 type retrier struct {
 	next   http.RoundTripper
 	policy Policy

@@ -22,7 +22,7 @@ import (
 
 type session struct {
 	location string // "" where there is none
-	least    int64  // no chunk but the last may be smaller
+	minChunk int64  // no chunk but the last may be smaller
 }
 
 // openSession starts an upload, or takes over the one that a mount opened.
@@ -52,11 +52,11 @@ func (r *Repository) session(resp *http.Response, asked *url.URL) (session, erro
 	if err != nil {
 		return session{}, err
 	}
-	least, err := strconv.ParseInt(resp.Header.Get("OCI-Chunk-Min-Length"), 10, 64)
-	if err != nil || least < 0 {
-		least = 0
+	minChunk, err := strconv.ParseInt(resp.Header.Get("OCI-Chunk-Min-Length"), 10, 64)
+	if err != nil || minChunk < 0 {
+		minChunk = 0
 	}
-	return session{location: location, least: least}, nil
+	return session{location: location, minChunk: minChunk}, nil
 }
 
 // location returns the address that resp names for the rest of an upload.

@@ -174,7 +174,7 @@ func TestHosts(t *testing.T) {
 
 // TestHostThatCannotResume: its status is not asked for.
 func TestHostThatCannotResume(t *testing.T) {
-	for name, b := range map[string]behaviour{"stuck": {stuck: true}, "once": {once: true}} {
+	for name, b := range map[string]behaviour{"stuck": {rangeNeverAdvances: true}, "once": {singleUseURL: true}} {
 		reg := registrytest.New(t, registrytest.Config{})
 		repo := dial(t, reg, "org/m", Options{StateDir: t.TempDir()})
 		repo.host.behaviour = b

@@ -339,8 +339,8 @@ func TestSaveIsOneState(t *testing.T) {
 	reg := registrytest.New(t, registrytest.Config{})
 	repo := dial(t, reg, "org/m", Options{StateDir: t.TempDir()})
 	desc := describeBytes(random(1, 5<<20))
-	rec, _, ok := repo.remember(desc)
-	if rec == nil || ok {
+	rec, remembered := repo.openRecord(desc)
+	if rec == nil || remembered != nil {
 		t.Fatal("got no record, or one that remembers something")
 	}
 	at := "http://h/v2/org/m/blobs/uploads/"
@@ -355,13 +355,13 @@ func TestSaveIsOneState(t *testing.T) {
 			t.Errorf("got %q, %v, want %q", s.Location, ok, location)
 		}
 	}
-	if again, _, _ := repo.remember(desc); again != nil {
+	if again, _ := repo.openRecord(desc); again != nil {
 		t.Error("the record was had twice")
 	}
 	rec.close()
-	again, s, ok := repo.remember(desc)
-	if again == nil || !ok || s.Location != at+"d" {
-		t.Fatalf("got %v, %v", s, ok)
+	again, s := repo.openRecord(desc)
+	if again == nil || s == nil || s.Location != at+"d" {
+		t.Fatalf("got %v", s)
 	}
 	defer again.close()
 	var none *record

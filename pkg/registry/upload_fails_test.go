@@ -182,7 +182,7 @@ func TestPushRefusesBadDescriptors(t *testing.T) {
 		{Digest: "sha512:" + describeBytes(nil).Digest[7:] + describeBytes(nil).Digest[7:], Size: 1},
 		{Digest: testDigest, Size: -1},
 	} {
-		checkError(t, repo.Push(t.Context(), layer(desc, opener(nil)), layout.Watch{}), layout.ErrFormat, "want", "")
+		checkError(t, repo.Push(t.Context(), layer(desc, opener(nil)), layout.Watch{}), layout.ErrFormat, "sha256", "")
 	}
 	if n := len(reg.Requests()); n != 0 {
 		t.Errorf("%d requests were sent", n)
