@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -141,24 +142,25 @@ func compressed(t testing.TB, content string) []byte {
 	return w.EncodeAll([]byte(content), nil)
 }
 
-// A decoder is kept for the next frame that wants the same, and for no other:
-// two windows of the largest size are never there at once.
-func TestOneDecoderForFramesOfOneWindow(t *testing.T) {
-	var i idle
-	d, err := zstd.NewReader(nil)
-	if err != nil {
-		t.Fatal(err)
+// One decoder serves one frame after the other, so that there are never two windows
+// of the largest size; and nobody keeps its memory when there are no more.
+func TestOneDecoderForLargeWindows(t *testing.T) {
+	frame := wideFrame(t)
+	first := open(t, frame).(*reader)
+	d := first.d
+	first.Close()
+	second := open(t, frame).(*reader)
+	if second.d != d {
+		t.Error("the second frame has another decoder")
 	}
-	i.put(d, most)
-	if got := i.get(most); got != d {
-		t.Error("the decoder was not kept")
+	if n, err := io.Copy(io.Discard, second); n != 699_999 || err != nil {
+		t.Errorf("the second: got %d bytes, %v", n, err)
 	}
-	i.put(d, most)
-	if got := i.get(most / 2); got != nil {
-		t.Error("got a decoder of another window")
-	}
-	if got := i.get(most); got != nil {
-		t.Error("the decoder is kept beside one that is made")
+	second.Close()
+	first, second, d = nil, nil, nil
+	runtime.GC()
+	if largeDecoder.Value() != nil {
+		t.Error("the decoder is kept that nobody uses")
 	}
 }
 

@@ -30,8 +30,8 @@ var (
 // maxWindow bytes, in the caller's goroutine. It returns io.EOF only when the
 // frame was complete and r ended with it. Close does not close r.
 //
-// The first read of a frame with a window over [SmallWindow] waits until there
-// is memory for it, and has that until it was read to its end, or failed, or is
+// The first read of a frame with a window over [SmallWindow] waits until no other
+// such frame is read, that is, until that one was read to its end, or failed, or is
 // closed: it must be closed, and whoever has one open must not wait for another. The
 // wait ends with ctx.
 func NewReader(ctx context.Context, r io.Reader, maxWindow uint64) io.ReadCloser {
@@ -54,7 +54,9 @@ func (r *reader) Read(b []byte) (int, error) {
 		return 0, r.err
 	}
 	n, err := r.d.Read(b)
-	r.f.share.read()
+	if r.f.large {
+		largeReads.Add(1)
+	}
 	if err != nil && r.f.err != nil {
 		err = r.f.err // the cause; the decoder only saw its input end
 	}
@@ -67,7 +69,7 @@ func (r *reader) Read(b []byte) (int, error) {
 // begin reads the header, which says what the decoder needs.
 func (r *reader) begin() (err error) {
 	if err = r.f.next(); err == nil {
-		r.d, err = decoderFor(r.f)
+		r.d, err = r.f.decoder()
 	}
 	if err != nil && r.f.err != nil {
 		err = r.f.err
@@ -79,10 +81,8 @@ func (r *reader) begin() (err error) {
 func (r *reader) end(err error) {
 	if r.err == nil {
 		r.err = err
-		if r.d != nil {
-			giveBack(r.d, r.f)
-		}
-		r.f.share.giveBack()
+		r.f.done(r.d)
+		r.d = nil
 	}
 }
 
@@ -101,7 +101,7 @@ type frame struct {
 	last     bool // the block being passed through is the last
 	ended    bool
 	checksum bool
-	share    share
+	large    bool // it has filled largeFrame
 
 	maxWindow uint64
 	err       error // why r can't be read on, other than its good end
@@ -182,8 +182,10 @@ func (f *frame) header() error {
 	if window > f.maxWindow {
 		return ErrWindow
 	}
-	if err := f.share.take(f.ctx, window); err != nil {
-		return err
+	if window > SmallWindow {
+		if err := f.waitForMemory(f.ctx); err != nil {
+			return err
+		}
 	}
 	f.began, f.checksum, f.left = true, h.HasCheckSum, int64(h.HeaderSize)
 	return nil
