@@ -36,70 +36,18 @@ var (
 	ErrUnreadable = errors.New("can't be read from the archive")
 )
 
-// Layout is how an archive is laid out.
-type Layout int
-
-// The layouts; see the package's description.
-const (
-	Export Layout = iota + 1
-	AOTInductor
-	Legacy
-	Flat
-)
-
-// String returns the layout as people call it, as in "AOTInductor package".
-func (l Layout) String() string {
-	switch l {
-	case Export:
-		return "exported program (torch 2.8 and later)"
-	case AOTInductor:
-		return "AOTInductor package"
-	case Legacy:
-		return "exported program (torch 2.7 and earlier)"
-	case Flat:
-		return "AOTInductor package (early 2025)"
-	}
-	return "unknown"
-}
+// archiveVersion is the archive_version that is read: there is no other yet.
+const archiveVersion = "0"
 
 // Archive is what an archive says of itself.
 type Archive struct {
-	Layout Layout
-	// Root is the root folder's name, "" where there is none. Names of files are
-	// without it.
-	Root string
-	// Format is archive_format: "pt2", "" in the Legacy layout.
-	Format string
-	// Version is archive_version ("0"); in the layouts without a root folder, the
-	// file "version".
-	Version string
-	// ContainerVersion is .data/version, that of torch's zip files.
-	ContainerVersion string
 	// TorchVersion is the torch that exported the models, as in "2.9.1+cpu", ""
 	// where it is not known. It is the first model's that has one.
 	TorchVersion string
-	// ByteOrder is "little" or "big".
-	ByteOrder string
-	// SerializationID is .data/serialization_id, 40 digits.
-	SerializationID string
 	// Models are sorted by name.
 	Models []Model
-	// Files are all files in the order in which they were written.
-	Files []File
-	// Extra are those that the author added: extra/, or extra_files/.
-	Extra []File
 	// Findings say what looks wrong, a sentence each.
 	Findings []string
-}
-
-// File is a file in the archive.
-type File struct {
-	// Name is the path without the root folder.
-	Name string
-	// Size is the content's, in bytes.
-	Size int64
-	// Compressed says that the content is deflated.
-	Compressed bool
 }
 
 // Model is one of an archive's models.
@@ -108,23 +56,13 @@ type Model struct {
 	// TorchVersion and Schema are the model definition's, "" where there is none:
 	// the torch that exported it, and the schema's version as in "8.14".
 	TorchVersion, Schema string
-	// Weights are parameters and buffers, in the order of the definition.
-	Weights []Tensor
-	// Constants are tensors that are neither; Objects what is no tensor.
-	Constants []Tensor
-	Objects   []Object
+	// Weights are parameters and buffers, in the order of the definition, Constants
+	// tensors that are neither.
+	Weights, Constants []Tensor
 	// Inputs and Outputs are what a caller gives and gets, in order.
 	Inputs, Outputs []Value
-	// SampleInputs are the names of files, pickled.
-	SampleInputs []string
 	// AOTInductor are the compiled forms, sorted by folder.
 	AOTInductor []Package
-}
-
-// Object is a pickled constant that is no tensor.
-type Object struct {
-	// Name is the constant's, File the file's that holds it.
-	Name, File string
 }
 
 // Package is a model compiled for one backend.
@@ -135,11 +73,8 @@ type Package struct {
 	Device string
 	// Metadata is what the compiler wrote into *_metadata.json.
 	Metadata map[string]string
-	// CustomOps are the operators that run outside the compiled code.
-	CustomOps []string
 	// Weights are pickled, and their types not known.
 	Weights []Tensor
-	Files   []File
 }
 
 // Value is an input or output.

@@ -3,6 +3,7 @@ package pt2
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -16,32 +17,28 @@ const maxPackages = 1000
 
 // compiled reads the AOTInductor packages: data/aotinductor/<m>[-<backend>]/….
 func (o *opener) compiled() error {
-	files := map[string][]File{}
-	var folders []string
-	for _, f := range o.a.Files {
-		rest, ok := strings.CutPrefix(f.Name, aotInductorDir)
+	files := map[string][]string{} // by folder
+	for _, name := range o.names {
+		rest, ok := strings.CutPrefix(name, aotInductorDir)
 		if !ok {
 			continue
 		}
-		folder, _, ok := strings.Cut(rest, "/")
+		folder, file, ok := strings.Cut(rest, "/")
 		if !ok {
-			o.find("%s lies in no package", quote(f.Name))
+			o.find("%s lies in no package", quote(name))
 			continue
 		}
-		if files[folder] == nil {
-			folders = append(folders, folder)
-		}
-		files[folder] = append(files[folder], f)
+		files[folder] = append(files[folder], file)
 	}
+	folders := slices.Sorted(maps.Keys(files))
 	if len(folders) > maxPackages {
-		return errtext.Limit(ErrFormat, "holds %d compiled packages, want at most %d", len(folders), maxPackages)
+		return errtext.Limit(ErrFormat, "holds %d compiled packages, more than %d", len(folders), maxPackages)
 	}
-	slices.Sort(folders)
 	names := o.packageNames(folders)
 	for _, folder := range folders {
 		name := names[folder]
-		p := Package{Folder: folder, Backend: strings.TrimPrefix(strings.TrimPrefix(folder, name), "-"), Files: files[folder]}
-		if err := o.pack(&p); err != nil {
+		p := Package{Folder: folder, Backend: strings.TrimPrefix(strings.TrimPrefix(folder, name), "-")}
+		if err := o.readPackage(&p, files[folder]); err != nil {
 			return err
 		}
 		m := o.model(name)
@@ -87,27 +84,39 @@ func (o *opener) packageNames(folders []string) map[string]string {
 	return names
 }
 
-// pack reads a package's documents.
-func (o *opener) pack(p *Package) error {
+// readPackage reads a package's documents, of the files in its folder, and finds
+// what it takes to run it: a compiled library, or the code that torch compiles where
+// it finds none.
+func (o *opener) readPackage(p *Package, files []string) error {
 	folder := aotInductorDir + p.Folder + "/"
-	for _, f := range p.Files {
-		name := strings.TrimPrefix(f.Name, folder)
+	var library, code bool
+	for _, name := range files {
 		var err error
 		switch {
-		case path.Dir(name) != "." || path.Ext(name) != ".json":
 		case name == "weights_config.json":
-			err = o.packWeights(p, f.Name)
-		case strings.HasSuffix(name, "kernel_metadata.json"), name == "custom_objs_config.json":
-		case strings.HasSuffix(name, "_metadata.json"):
-			err = o.packMetadata(p, f.Name)
-		default:
-			err = o.customOps(p, f.Name)
+			err = o.packWeights(p, folder+name)
+		case strings.HasSuffix(name, "kernel_metadata.json"):
+		case strings.HasSuffix(name, "_metadata.json") && path.Dir(name) == ".":
+			err = o.packMetadata(p, folder+name)
 		}
 		if err != nil {
 			return err
 		}
+		switch path.Ext(name) {
+		case ".so", ".pyd", ".dylib", ".dll":
+			library = true
+		case ".cpp":
+			code = code || !strings.HasSuffix(name, ".kernel.cpp")
+		}
 	}
 	p.Device = p.Metadata["AOTI_DEVICE_KEY"]
+	switch {
+	case library:
+	case code:
+		o.find("%s holds no compiled library (.so): torch compiles its .cpp each time it is loaded", errtext.Quote(aotInductorDir+p.Folder))
+	default:
+		o.find("%s holds no compiled library (.so): torch cannot load it", errtext.Quote(aotInductorDir+p.Folder))
+	}
 	return nil
 }
 
@@ -140,7 +149,7 @@ func (o *opener) packMetadata(p *Package, file string) error {
 func (o *opener) packWeights(p *Package, file string) error {
 	return o.files.document(file, func(r *jsonstream.Reader) error {
 		return r.Object(func(name string) error {
-			t := Tensor{Name: name, Pickled: true, why: "is pickled", Offset: -1, Length: -1, BigEndian: o.a.ByteOrder == "big"}
+			t := Tensor{Name: name, Pickled: true, why: "is pickled", Offset: -1, BigEndian: o.bigEndian}
 			i := 0
 			err := r.Array(func() (err error) {
 				switch i++; i {
@@ -177,7 +186,7 @@ func (o *opener) packWeight(t *Tensor, n int) error {
 	}
 	switch {
 	case n != 4:
-		return fmt.Errorf("has %d values, want a file, shape, strides and offset", n)
+		return fmt.Errorf("has %d values, and not a file, shape, strides and offset", n)
 	case !o.files.has(t.File):
 		return fmt.Errorf("lies in %s, which the archive does not hold", quote(t.File))
 	case len(t.Shape) != len(t.Stride):
@@ -191,54 +200,4 @@ func (o *opener) packWeight(t *Tensor, n int) error {
 		return err
 	}
 	return checkSize(t.Shape, 16)
-}
-
-// customOps reads the operators of <uuid>.json: {"nodes": [{"name": …, "node":
-// {"target": …}}]}, ExternKernelNodes of the schema. A document of another shape
-// says nothing.
-func (o *opener) customOps(p *Package, file string) error {
-	return o.files.document(file, func(r *jsonstream.Reader) error {
-		if c, err := r.Peek(); err != nil || c != '{' {
-			if err == nil {
-				err = r.Skip()
-			}
-			return err
-		}
-		return r.Object(func(key string) error {
-			c, err := r.Peek()
-			if err == nil && (key != "nodes" || c != '[') {
-				return r.Skip()
-			}
-			if err != nil {
-				return err
-			}
-			return r.Array(func() error { return o.customOp(p, r) })
-		})
-	})
-}
-
-// maxCustomOps is the most distinct operators that are listed.
-const maxCustomOps = 10_000
-
-// customOp reads one node.
-func (o *opener) customOp(p *Package, r *jsonstream.Reader) error {
-	return r.Object(func(key string) error {
-		if key != "node" {
-			return r.Skip()
-		}
-		return r.Object(func(key string) error {
-			if key != "target" {
-				return r.Skip()
-			}
-			target, err := r.String()
-			if i, found := slices.BinarySearch(p.CustomOps, target); err == nil && !found {
-				if len(p.CustomOps) == maxCustomOps {
-					return errtext.Limit(ErrFormat, "more than %d operators", maxCustomOps)
-				}
-				p.CustomOps = slices.Insert(p.CustomOps, i, target)
-				err = o.files.keep(0, target)
-			}
-			return err
-		})
-	})
 }

@@ -15,18 +15,15 @@ func (o *opener) complete() {
 	if len(o.models) == 0 {
 		o.find("holds no models: torch writes such an archive where the export of a model fails")
 	}
-	for _, m := range o.a.Models {
-		o.completeModel(&m)
-		for i := range m.AOTInductor {
-			o.completePackage(&m.AOTInductor[i])
-		}
+	for i := range o.a.Models {
+		o.completeModel(&o.a.Models[i])
 	}
 	var loose []string
-	for _, f := range o.a.Files {
-		folder, name := path.Split(f.Name)
+	for _, file := range o.names {
+		folder, name := path.Split(file)
 		blob := folder == weightsDir && !strings.HasSuffix(name, weightsConfig) || folder == constantsDir && !strings.HasSuffix(name, constantsConfig)
-		if blob && !o.blobs[f.Name] {
-			loose = append(loose, f.Name)
+		if blob && !o.blobs[file] {
+			loose = append(loose, file)
 		}
 	}
 	if len(loose) > 0 {
@@ -41,43 +38,12 @@ func (o *opener) completeModel(m *Model) {
 	if !defined {
 		return
 	}
-	if o.a.Layout == Export && !o.files.has(weightsDir+m.Name+weightsConfig) && !o.files.has(weightsDir+m.Name+".pt") {
+	if o.root != "" && !o.files.has(weightsDir+m.Name+weightsConfig) && !o.files.has(weightsDir+m.Name+".pt") {
 		o.find("model %s has no %s: torch cannot load it", quote(m.Name), errtext.Quote(weightsDir+m.Name+weightsConfig))
 	}
-	have := map[string]bool{}
-	for i := range m.Weights {
-		have[m.Weights[i].Name] = true
-	}
-	for i := range m.Constants {
-		have[m.Constants[i].Name] = true
-	}
-	for _, object := range m.Objects {
-		have[object.Name] = true
-	}
-	lacking := slices.DeleteFunc(targets, func(name string) bool { return have[name] })
+	lacking := slices.DeleteFunc(targets, func(name string) bool { return o.found[[2]string{m.Name, name}] })
 	if len(lacking) > 0 {
 		o.find("model %s: the archive lacks %d of the %d weights and constants that its definition names, such as %s",
 			quote(m.Name), len(lacking), len(targets), quote(lacking[0]))
-	}
-}
-
-// completePackage wants what runs: a compiled library, or the code that torch
-// compiles where it finds none.
-func (o *opener) completePackage(p *Package) {
-	var library, code bool
-	for _, f := range p.Files {
-		switch path.Ext(f.Name) {
-		case ".so", ".pyd", ".dylib", ".dll":
-			library = true
-		case ".cpp":
-			code = code || !strings.HasSuffix(f.Name, ".kernel.cpp")
-		}
-	}
-	switch folder := errtext.Quote(aotInductorDir + p.Folder); {
-	case library:
-	case code:
-		o.find("%s holds no compiled library (.so): torch compiles its .cpp each time it is loaded", folder)
-	default:
-		o.find("%s holds no compiled library (.so): torch cannot load it", folder)
 	}
 }

@@ -78,7 +78,7 @@ func TestContainerVersion(t *testing.T) {
 		}
 	}
 	_, err := open(modeltest.PlainZip(t, false, records...))
-	if !errors.Is(err, pt2.ErrFormat) || !strings.Contains(err.Error(), ".data/version is banana, want a number") {
+	if !errors.Is(err, pt2.ErrFormat) || !strings.Contains(err.Error(), ".data/version is banana, which is not a number") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,16 +7,14 @@
 // An archive is a zip. Which of its layouts it has is told by what is in it,
 // never by its name:
 //
-//   - [Export], torch.export.save since 2.8: one root folder, which is the file's
-//     name without its extension or "archive", with archive_format in it and
-//     models/<m>.json.
-//   - [AOTInductor], aoti_compile_and_package: the same root folder with
+//   - torch.export.save since 2.8: one root folder, which is the file's name without
+//     its extension or "archive", with archive_format in it and models/<m>.json.
+//   - aoti_compile_and_package: the same root folder with
 //     data/aotinductor/<m>[-<backend>]/ and no models/. What both layouts have is
 //     read in either: one archive may hold exported and compiled models.
-//   - [Legacy], torch.export.save up to 2.7: no root folder,
+//   - torch.export.save up to 2.7: no root folder,
 //     serialized_exported_program.json and pickled weights.
-//   - [Flat], AOTInductor of early 2025: no root folder, archive_format at the
-//     top.
+//   - AOTInductor of early 2025: no root folder, archive_format at the top.
 //
 // Any other zip is ErrNotPT2; TorchScript archives and files of torch.save are
 // called by their names.
@@ -28,14 +26,16 @@
 //   - The zip's directory is believed after the checks of internal/zipdir; torch
 //     writes zero sizes into local headers and pads them with an extra field "FB",
 //     so that data begin at multiples of 64. A local header is read when its
-//     content is, and must put a tensor's data where the directory alone says. An entry that is read whole is checked against its CRC-32,
-//     unless that is 0, which is how torch writes "not computed".
+//     content is, and must put a tensor's data where the directory alone says. An
+//     entry that is read whole is checked against its CRC-32, unless that is 0, which
+//     is how torch writes "not computed".
 //   - JSON is read strictly (internal/jsonstream): no key of what is believed
 //     occurs twice, numbers are whole and not negative, names that the archive
 //     does not hold are errors. What is not believed, such as the graph's nodes,
 //     is skipped.
 //   - archive_format is "pt2", archive_version "0" where there is one, byteorder
-//     "little" or "big", .data/version a number; anything else is refused. Without byteorder it is little.
+//     "little" or "big", .data/version a number; anything else is refused. Without
+//     byteorder it is little.
 //   - A tensor is a view of a storage, the raw bytes of one entry: element
 //     (i, j, …) is the one at offset + i·stride₀ + j·stride₁ + …. Several names, and
 //     several models, may view one storage. Sizes, strides and offset are not

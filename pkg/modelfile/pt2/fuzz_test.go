@@ -62,7 +62,7 @@ func FuzzDefinition(f *testing.F) {
 	f.Fuzz(func(t *testing.T, definition []byte) { opened(t, archiveWith(configOf(goodMeta), string(definition))) })
 }
 
-// FuzzCompiled fuzzes an AOTInductor package's weights config and custom ops.
+// FuzzCompiled fuzzes an AOTInductor package's weights config and metadata.
 func FuzzCompiled(f *testing.F) {
 	f.Add([]byte(`{"w":["weight_0",[3,4],[4,1],0]}`), []byte(`{"nodes":[{"name":"a","node":{"target":"my.op"}}]}`))
 	f.Fuzz(func(t *testing.T, weights, ops []byte) {

@@ -141,7 +141,7 @@ func TestBadHeaders(t *testing.T) {
 		kind error
 		want string
 	}{
-		{"archive version", with("little", text("archive_version", "1")), pt2.ErrVersion, "archive_version is 1, want 0"},
+		{"archive version", with("little", text("archive_version", "1")), pt2.ErrVersion, "archive_version is 1, and only 0 is known"},
 		{"byte order", with("middle"), pt2.ErrFormat, "byteorder is middle"},
 		{"long word", with(strings.Repeat("little", 100)), pt2.ErrFormat, "want at most 256"},
 		{"root folders", modeltest.PlainZip(t, false, text("a/archive_format", "pt2"), text("b/x", "")), pt2.ErrNotPT2, ""},
@@ -152,7 +152,6 @@ func TestBadHeaders(t *testing.T) {
 		{"weight of many strides", with("little", text("data/weights/x", ""), text("data/aotinductor/m/weights_config.json", `{"w":["x",[1],[],0]}`)), pt2.ErrFormat, "0 strides for 1"},
 		{"weight over a file", with("little", text("data/weights/x", ""), text("data/aotinductor/m/weights_config.json", `{"w":["x",[9223372036854775807],[1],0]}`)), pt2.ErrFormat, "further than any file"},
 		{"metadata", with("little", text("data/aotinductor/m/x_metadata.json", `{"a":"1","a":"2"}`)), pt2.ErrFormat, "occurs twice"},
-		{"custom ops", with("little", text("data/aotinductor/m/x.json", `{"nodes":[{"node":{"target":1}}]}`)), pt2.ErrFormat, `want '"'`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := open(c.b); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {

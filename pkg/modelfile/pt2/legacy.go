@@ -7,19 +7,20 @@ import (
 )
 
 const (
-	// legacyModel is the name of a Legacy archive's one model, which has none.
-	legacyModel   = "model"
-	legacyProgram = "serialized_exported_program.json"
+	// oldModel is what the one model of an archive up to torch 2.7 is called, which has
+	// no name, and oldDefinition the file of its definition.
+	oldModel      = "model"
+	oldDefinition = "serialized_exported_program.json"
 )
 
-// legacy reads the Legacy layout: the definition names the weights, and their
+// oldLayout reads what torch 2.7 and earlier wrote: the definition names the weights, and their
 // bytes are one pickle.
-func (o *opener) legacy() error {
-	if o.a.Layout != Legacy {
+func (o *opener) oldLayout() error {
+	if !o.old {
 		return o.pickledWeights()
 	}
-	m := o.model(legacyModel)
-	p, err := o.program(legacyProgram)
+	m := o.model(oldModel)
+	p, err := o.program(oldDefinition)
 	if err != nil {
 		return err
 	}
@@ -60,21 +61,20 @@ func (o *opener) fromSignature(m *Model, p *program, weights, constants string) 
 			file = constants
 		}
 		switch s.kind {
-		case "parameter", "buffer", "tensor_constant":
-		case "custom_obj":
-			if file != "" {
-				m.Objects = append(m.Objects, Object{Name: s.target, File: file})
-			}
-			continue
+		case "parameter", "buffer", "tensor_constant", "custom_obj":
 		default:
 			continue
 		}
 		if file == "" {
 			continue
 		}
+		o.found[[2]string{m.Name, s.target}] = true
+		if s.kind == "custom_obj" {
+			continue
+		}
 		t := Tensor{
 			Name: s.target, File: file, Param: s.kind == "parameter", Pickled: true, why: "is pickled",
-			Offset: -1, Length: -1, BigEndian: o.a.ByteOrder == "big",
+			Offset: -1, BigEndian: o.bigEndian,
 		}
 		if err := o.pickledView(&t, p.values[s.arg.name]); err != nil {
 			return fmt.Errorf("%w: tensor %s: %w", ErrFormat, quote(t.Name), err)

@@ -21,17 +21,20 @@ func Open(r io.ReaderAt, size int64) (*Archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &opener{files: files, a: &Archive{}, models: map[string]*Model{}, targets: map[string][]string{}, blobs: map[string]bool{}}
+	o := &opener{
+		files: files, a: &Archive{}, models: map[string]*Model{}, targets: map[string][]string{}, found: map[[2]string]bool{},
+		blobs: map[string]bool{},
+	}
 	if err := o.layout(); err != nil {
 		return nil, err
 	}
 	files.prefetch()
-	for _, step := range []func() error{o.headers, o.list, o.exported, o.legacy, o.compiled} {
+	for _, step := range []func() error{o.headers, o.list, o.exported, o.oldLayout, o.compiled} {
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
-	o.samples()
+	o.checkSamples()
 	o.finish()
 	o.complete()
 	return o.a, nil
@@ -39,22 +42,27 @@ func Open(r io.ReaderAt, size int64) (*Archive, error) {
 
 // opener fills an Archive.
 type opener struct {
-	files   *zipFiles
-	a       *Archive
-	models  map[string]*Model
-	targets map[string][]string // by model, the weights and constants that its definition names
-	blobs   map[string]bool     // files of weights and constants that a document names
-	tensors int                 // how many were read
+	files *zipFiles
+	root  string // the root folder, "" where there is none
+	// old says that the archive has the layout of torch.export.save up to 2.7.
+	old       bool
+	bigEndian bool
+	names     []string // of all files, without the root folder, as they were written
+	a         *Archive
+	models    map[string]*Model
+	targets   map[string][]string // by model, the weights and constants that its definition names
+	found     map[[2]string]bool  // weights and constants that are there: the model's name and theirs
+	blobs     map[string]bool     // files of weights and constants that a document names
+	tensors   int                 // how many were read
 }
 
 // layout finds out which layout the archive has.
 func (o *opener) layout() error {
 	switch {
 	case o.files.has("archive_format"):
-		o.a.Layout = Flat
 		return nil
-	case o.files.has("serialized_exported_program.json"):
-		o.a.Layout = Legacy
+	case o.files.has(oldDefinition):
+		o.old = true
 		return nil
 	}
 	root, common := o.files.root()
@@ -69,53 +77,34 @@ func (o *opener) layout() error {
 	default:
 		return fmt.Errorf("%w: %s holds no archive_format", ErrNotPT2, errtext.Quote(root))
 	}
-	o.a.Root = root
-	o.files.prefix = root + "/"
-	o.a.Layout = Export
-	if !o.files.below("models/") && o.files.below(aotInductorDir) {
-		o.a.Layout = AOTInductor
-	}
+	o.root, o.files.prefix = root, root+"/"
 	return nil
 }
 
 // headers reads the files of one word.
 func (o *opener) headers() error {
-	words := []struct {
+	var format, version, order, container string
+	for _, file := range []struct {
 		name string
-		to   *string
-	}{
-		{"archive_format", &o.a.Format},
-		{"archive_version", &o.a.Version},
-		{"byteorder", &o.a.ByteOrder},
-		{".data/version", &o.a.ContainerVersion},
-		{serializationIDFile, &o.a.SerializationID},
-		{"version", &o.a.Version}, // where there is no root folder
-	}
-	for _, w := range words {
-		if *w.to != "" || w.name == "version" && o.a.Root != "" {
-			continue
-		}
-		word, err := o.files.word(w.name)
-		if err != nil {
+		word *string
+	}{{"archive_format", &format}, {"archive_version", &version}, {"byteorder", &order}, {".data/version", &container}} {
+		var err error
+		if *file.word, err = o.files.word(file.name); err != nil {
 			return err
 		}
-		*w.to = word
 	}
-	a := o.a
 	switch {
-	case a.Layout != Legacy && a.Format != "pt2":
-		return fmt.Errorf("%w: archive_format is %s, want pt2", ErrNotPT2, quote(a.Format))
-	case a.Root != "" && a.Version != "" && a.Version != "0":
-		return fmt.Errorf("%w: archive_version is %s, want 0", ErrVersion, quote(a.Version))
-	case a.ContainerVersion != "" && !isDigits(a.ContainerVersion):
-		return fmt.Errorf("%w: .data/version is %s, want a number", ErrFormat, quote(a.ContainerVersion))
-	case a.ByteOrder == "":
-		a.ByteOrder = "little"
-	case a.ByteOrder != "little" && a.ByteOrder != "big":
-		return fmt.Errorf("%w: byteorder is %s, want little or big", ErrFormat, quote(a.ByteOrder))
+	case !o.old && format != "pt2":
+		return fmt.Errorf("%w: archive_format is %s, and not pt2", ErrNotPT2, quote(format))
+	case o.root != "" && version != "" && version != archiveVersion:
+		return fmt.Errorf("%w: archive_version is %s, and only %s is known", ErrVersion, quote(version), archiveVersion)
+	case container != "" && !isDigits(container):
+		return fmt.Errorf("%w: .data/version is %s, which is not a number", ErrFormat, quote(container))
+	case order != "" && order != "little" && order != "big":
+		return fmt.Errorf("%w: byteorder is %s, which is neither little nor big", ErrFormat, quote(order))
 	}
-	o.checkSerializationID()
-	return nil
+	o.bigEndian = order == "big"
+	return o.checkSerializationID()
 }
 
 // list lists the files.
@@ -123,13 +112,9 @@ func (o *opener) list() error {
 	for _, e := range o.files.dir.Files {
 		name, ok := strings.CutPrefix(e.Name, o.files.prefix)
 		if !ok {
-			return fmt.Errorf("%w: %s lies outside the root folder %s", ErrFormat, errtext.Quote(e.Name), errtext.Quote(o.a.Root))
+			return fmt.Errorf("%w: %s lies outside the root folder %s", ErrFormat, errtext.Quote(e.Name), errtext.Quote(o.root))
 		}
-		f := fileOf(name, e)
-		o.a.Files = append(o.a.Files, f)
-		if strings.HasPrefix(name, "extra/") || o.a.Layout == Legacy && strings.HasPrefix(name, "extra_files/") {
-			o.a.Extra = append(o.a.Extra, f)
-		}
+		o.names = append(o.names, name)
 	}
 	return nil
 }
@@ -147,8 +132,8 @@ func (o *opener) model(name string) *Model {
 // named returns the names of what lies in a folder as <name><suffix>, sorted.
 func (o *opener) named(folder, suffix string) []string {
 	var names []string
-	for _, f := range o.a.Files {
-		name, ok := strings.CutPrefix(f.Name, folder)
+	for _, name := range o.names {
+		name, ok := strings.CutPrefix(name, folder)
 		if !ok {
 			continue
 		}
@@ -160,23 +145,17 @@ func (o *opener) named(folder, suffix string) []string {
 	return names
 }
 
-// samples finds the sample inputs of each model: <m>.pt and <m>_<index>.pt.
-func (o *opener) samples() {
+// checkSamples finds sample inputs, <m>.pt and <m>_<index>.pt, that are of no model.
+func (o *opener) checkSamples() {
 	const folder = "data/sample_inputs/"
 	for _, name := range o.named(folder, ".pt") {
-		m := o.models[name]
-		if i := strings.LastIndexByte(name, '_'); m == nil && i > 0 && isDigits(name[i+1:]) {
-			m = o.models[name[:i]]
+		known := o.models[name] != nil
+		if i := strings.LastIndexByte(name, '_'); !known && i > 0 && isDigits(name[i+1:]) {
+			known = o.models[name[:i]] != nil
 		}
-		if m == nil {
+		if !known {
 			o.find("%s.pt belongs to no model", folder+errtext.Quote(name))
-			continue
 		}
-		m.SampleInputs = append(m.SampleInputs, folder+name+".pt")
-	}
-	if o.a.Layout == Legacy && o.files.has("serialized_example_inputs.pt") {
-		m := o.model(legacyModel)
-		m.SampleInputs = append(m.SampleInputs, "serialized_example_inputs.pt")
 	}
 }
 

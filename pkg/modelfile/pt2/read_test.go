@@ -241,7 +241,7 @@ func TestReadSaysWhatTheSourceSays(t *testing.T) {
 			a.ByteOrder = order
 			b := modeltest.PT2(t, a)
 			w := &mustOpen(t, b).Models[0].Weights[0]
-			for cut := w.Offset; cut < w.Offset+w.Length; cut += 7 {
+			for cut := w.Offset; cut < w.Offset+48; cut += 7 {
 				r, err := w.Read(bytes.NewReader(b[:cut]))
 				if err == nil {
 					_, err = io.ReadAll(r)

@@ -14,19 +14,20 @@ const serializationIDFile = ".data/serialization_id"
 // digits: a hash of the names in the order of an unordered_set, which depends on
 // the C++ library, and one of the CRCs in the order of writing:
 // https://github.com/pytorch/pytorch/blob/v2.9.1/caffe2/serialize/inline_container.cc
-func (o *opener) checkSerializationID() {
-	id := o.a.SerializationID
-	if id == "" {
-		return
+func (o *opener) checkSerializationID() error {
+	id, err := o.files.word(serializationIDFile)
+	if err != nil || id == "" {
+		return err
 	}
 	if len(id) != 40 || !isDigits(id) {
-		o.find("%s is %s, want 40 digits", serializationIDFile, quote(id))
-		return
+		o.find("%s is %s, and not 40 digits", serializationIDFile, quote(id))
+		return nil
 	}
 	want := pad20(combinedCRC(o.files.dir.Files, o.files.prefix+serializationIDFile))
 	if id[20:] != want {
 		o.find("%s: the archive's CRCs give %s, it says %s: files were changed after torch wrote it", serializationIDFile, want, id[20:])
 	}
+	return nil
 }
 
 // combinedCRC combines CRCs as torch does, of the files that have bytes and come

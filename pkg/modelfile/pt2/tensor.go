@@ -29,10 +29,9 @@ type Tensor struct {
 	StorageOffset int64
 	// File is the file that holds the storage, without the root folder.
 	File string
-	// Offset and Length are where the storage's bytes lie in the archive, as its
-	// directory has it; Read checks it. They are -1 where the bytes are no raw
-	// storage: pickled or compressed.
-	Offset, Length int64
+	// Offset is where the storage begins in the archive, as its directory has it; Read
+	// checks it. It is -1 where the bytes are no raw storage: pickled or compressed.
+	Offset int64
 	// Param says that the tensor is a parameter, not a buffer.
 	Param bool
 	// Pickled says that only torch can read it.

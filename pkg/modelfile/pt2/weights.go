@@ -116,15 +116,14 @@ func (o *opener) payload(m *Model, folder, name string, p payload) error {
 	if err := o.files.keep(0, name, p.path); err != nil {
 		return err
 	}
-	o.blobs[folder+p.path] = true
+	o.blobs[folder+p.path], o.found[[2]string{m.Name, name}] = true, true
 	if p.meta == nil {
 		if !p.pickled {
 			return errors.New("has no tensor_meta, and is not pickled")
 		}
-		m.Objects = append(m.Objects, Object{Name: name, File: folder + p.path})
-		return nil
+		return nil // an object that is no tensor
 	}
-	t := Tensor{Name: name, File: folder + p.path, Param: p.param, Pickled: p.pickled, BigEndian: o.a.ByteOrder == "big"}
+	t := Tensor{Name: name, File: folder + p.path, Param: p.param, Pickled: p.pickled, BigEndian: o.bigEndian}
 	if err := o.view(&t, p.meta, e); err != nil {
 		return err
 	}
@@ -166,7 +165,7 @@ func (o *opener) view(t *Tensor, m *meta, e *zipdir.Entry) error {
 		return err
 	}
 	const strided = 7 // schema.py, class Layout
-	t.entry, t.Offset, t.Length = e, predicted(e), e.Size
+	t.entry, t.Offset = e, predicted(e)
 	switch {
 	case t.Pickled:
 		t.why = "is pickled"
@@ -182,7 +181,7 @@ func (o *opener) view(t *Tensor, m *meta, e *zipdir.Entry) error {
 		return nil
 	}
 	if t.Pickled || e.Method != zipdir.Stored {
-		t.Offset, t.Length = -1, -1
+		t.Offset = -1
 	}
 	if known && n > maxBytes/t.elementSize() {
 		return errTooLarge

@@ -123,8 +123,7 @@ func (z *zipFiles) root() (string, bool) {
 // needed reports whether a file is read when the archive is opened.
 func needed(name string) bool {
 	switch name {
-	case "archive_format", "archive_version", "byteorder", ".data/version", ".data/serialization_id", "version",
-		legacyProgram:
+	case "archive_format", "archive_version", "byteorder", ".data/version", ".data/serialization_id", oldDefinition:
 		return true
 	}
 	return strings.HasSuffix(name, ".json") &&
@@ -278,8 +277,4 @@ func (z *zipFiles) document(name string, f func(*jsonstream.Reader) error) error
 		return inFile(name, err)
 	}
 	return nil
-}
-
-func fileOf(name string, e *zipdir.Entry) File {
-	return File{Name: name, Size: e.Size, Compressed: e.Method != zipdir.Stored}
 }
