@@ -6,10 +6,10 @@ import (
 
 // newApp returns the command line: which commands there are and what all of
 // them have in common.
-func newApp(out *printer) *cli.App {
+func newApp(s *session) *cli.App {
 	cli.HelpPrinter = printHelp
 	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help", DisableDefaultText: true}
-	cli.VersionPrinter = func(c *cli.Context) { out.printVersion() }
+	cli.VersionPrinter = func(c *cli.Context) { s.printVersion() }
 	app := &cli.App{
 		Name:    "carton-oci",
 		Usage:   "push and pull cartons, one-file models, to and from any OCI registry",
@@ -31,11 +31,11 @@ or member, 5 not allowed, 130 interrupted.`,
 		UsageText:             "carton-oci COMMAND [flags] [arguments]",
 		CustomAppHelpTemplate: appHelp,
 		Commands: []*cli.Command{
-			pushCommand(out), pullCommand(out), packCommand(out), lsCommand(out), catCommand(out), inspectCommand(out), tensorsCommand(out),
-			diffCommand(out), verifyCommand(out), imageCommand(out), resolveCommand(out), loginCommand(out), logoutCommand(out), versionCommand(out),
+			s.pushCommand(), s.pullCommand(), s.packCommand(), s.lsCommand(), s.catCommand(), s.inspectCommand(), s.tensorsCommand(),
+			s.diffCommand(), s.verifyCommand(), s.imageCommand(), s.resolveCommand(), s.loginCommand(), s.logoutCommand(), s.versionCommand(),
 		},
-		Writer:    out.out,
-		ErrWriter: out.err,
+		Writer:    s.out,
+		ErrWriter: s.err,
 		// A comma is a character like any other in a value.
 		DisableSliceFlagSeparator: true,
 		HideHelpCommand:           true, // reorder knows it

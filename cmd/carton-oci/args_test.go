@@ -154,7 +154,7 @@ func TestHelpAndVersionNeedNoArguments(t *testing.T) {
 // commands together: no name may take a value in one and none in another.
 func TestOneNameOneSortOfFlag(t *testing.T) {
 	takes := map[string]bool{}
-	app := newApp(&printer{out: io.Discard, err: io.Discard})
+	app := newApp(&session{printer: &printer{out: io.Discard, err: io.Discard}})
 	for _, cmd := range app.Commands {
 		for _, f := range cmd.Flags {
 			for _, name := range f.Names() {

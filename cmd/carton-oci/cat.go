@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-func catCommand(out *printer) *cli.Command {
+func (s *session) catCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "cat",
 		Usage:     "print one member of a carton",
@@ -18,8 +18,8 @@ func catCommand(out *printer) *cli.Command {
 		Description: `Bytes are printed as they come, and their hash is known at the end: exit code 0
 says that what was printed is what MANIFEST lists, and any other that it is not
 to be used.`,
-		Flags: flags(nil, sourceFlags()),
-		Action: command(out, func(c *cli.Context, s *session) error {
+		Flags: s.flags(nil, s.sourceFlags()),
+		Action: s.command(func(c *cli.Context) error {
 			src, err := s.openArg(c, "PATH")
 			if err != nil {
 				return err

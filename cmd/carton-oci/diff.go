@@ -12,8 +12,8 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/inspect"
 )
 
-func diffCommand(out *printer) *cli.Command {
-	run := command(out, runDiff)
+func (s *session) diffCommand() *cli.Command {
+	run := s.command(s.runDiff)
 	return &cli.Command{
 		Name:      "diff",
 		Usage:     "say in what two cartons differ",
@@ -27,11 +27,11 @@ and not what they are. With -q it prints nothing.
 
 Exit code 0 says that the model hashes are the same, 1 that they are not. Errors
 are 2 and up: what fails with 1 elsewhere fails with 2 here.`,
-		Flags: flags(nil, sourceFlags()),
+		Flags: s.flags(nil, s.sourceFlags()),
 		Action: func(c *cli.Context) error {
 			err := run(c)
-			if out.failed != nil && (err == nil || errors.Is(err, errDifferent)) {
-				err = out.failed // else 1 would say that all of it was told
+			if s.failed != nil && (err == nil || errors.Is(err, errDifferent)) {
+				err = s.failed // else 1 would say that all of it was told
 			}
 			if err != nil && !errors.Is(err, errDifferent) && exitCode(err) == exitFailed {
 				return withCode(exitUsage, err)
@@ -73,7 +73,7 @@ type tensorDiff struct {
 	B      *tensorItem `json:"b,omitempty"`
 }
 
-func runDiff(c *cli.Context, s *session) error {
+func (s *session) runDiff(c *cli.Context) error {
 	if err := wantArgs(c, "A", "B"); err != nil {
 		return err
 	}

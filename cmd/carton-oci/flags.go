@@ -1,29 +1,133 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/carton-oci/carton-oci/internal/download"
-	"github.com/carton-oci/carton-oci/pkg/registry"
 	"github.com/urfave/cli/v2"
+
+	"github.com/carton-oci/carton-oci/internal/sha256hex"
 )
 
-// The flags that several commands share. One name means the same everywhere.
+// A flag is bound to the option that it sets, so that it is declared, checked and
+// read in one place. One name means the same in every command.
 
-// flags joins a command's own flags with shared ones, and with those that every
-// command has. The help has them in this order.
-func flags(own []cli.Flag, shared ...[]cli.Flag) []cli.Flag {
-	return slices.Concat(inCategory("flags", own...), slices.Concat(shared...), inCategory("output",
-		&cli.StringFlag{Name: "format", Usage: "print the result as `FORM`: text or json", Value: "text"},
-		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print the bare result"},
-		&cli.BoolFlag{Name: "no-progress", Usage: "don't show how far a transfer is"},
-		&cli.BoolFlag{Name: "debug", Usage: "log requests to standard error"},
-		cli.HelpFlag,
-	))
+// text is a flag for a text, yes for what is done or not; letter is its short form.
+func text(to *string, name, usage string, letter ...string) cli.Flag {
+	return &cli.StringFlag{Name: name, Aliases: letter, Usage: usage, Destination: to}
 }
+
+func yes(to *bool, name, usage string, letter ...string) cli.Flag {
+	return &cli.BoolFlag{Name: name, Aliases: letter, Usage: usage, Destination: to}
+}
+
+// parsed is a flag whose value is read by a function.
+func parsed(name, usage string, read func(text string) error, letter ...string) cli.Flag {
+	return &cli.StringFlag{Name: name, Aliases: letter, Usage: usage, Action: func(c *cli.Context, text string) error {
+		return note(c, name, read(text))
+	}}
+}
+
+// each is a flag that may be repeated, whose values are read by a function.
+func each(name, usage string, read func(text string) error) cli.Flag {
+	usage += "; may be repeated"
+	return &cli.StringSliceFlag{Name: name, Usage: usage, KeepSpace: true, Action: func(c *cli.Context, texts []string) error {
+		for _, text := range texts {
+			if err := read(text); err != nil {
+				return note(c, name, err)
+			}
+		}
+		return nil
+	}}
+}
+
+// list is a flag that may be repeated.
+func list(to *[]string, name, usage string) cli.Flag {
+	return each(name, usage, func(text string) error {
+		*to = append(*to, text)
+		return nil
+	})
+}
+
+// choice is a flag that has a fixed set of values.
+func choice[T ~string](to *T, name, usage string, values ...T) cli.Flag {
+	return parsed(name, usage, func(text string) error {
+		*to = T(text)
+		return oneOf(*to, values)
+	})
+}
+
+func oneOf[T ~string](got T, values []T) error {
+	if slices.Contains(values, got) {
+		return nil
+	}
+	names := listOf(values, func(v T) string { return string(v) })
+	return fmt.Errorf("got %s, want %s", quoted(string(got)), strings.Join(names, " or "))
+}
+
+// output is a flag that names what a command writes: never standard output.
+func output(to *string, name, usage string, letter ...string) cli.Flag {
+	return parsed(name, usage, func(text string) error {
+		if *to = text; text != "-" {
+			return nil
+		}
+		err := errors.New("a carton is not written to standard output: the checksums of its members stand before them, and are known when all of them were read")
+		return withHint(err, "write a file, and print that; carton-oci cat SOURCE PATH prints one member; ./- is a file of that name")
+	}, letter...)
+}
+
+// modelHash is a flag for the model hash that is wanted.
+func modelHash(to *string) cli.Flag {
+	return parsed("model-hash", "refuse every model but `HEX`", func(text string) error {
+		if *to = text; !sha256hex.Is(text) {
+			return fmt.Errorf("got %s, want "+sha256hex.Want, quoted(text))
+		}
+		return nil
+	})
+}
+
+// sendFlags and imageFormFlags are those of commands that bring something new to a
+// registry, and make an image form.
+func sendFlags(noClobber, dryRun *bool) []cli.Flag {
+	return []cli.Flag{
+		yes(noClobber, "no-clobber", "refuse to move a tag that points to something else"),
+		yes(dryRun, "dry-run", "say what would be sent, and send nothing"),
+	}
+}
+
+func imageFormFlags(tag *string, subject *bool) []cli.Flag {
+	return []cli.Flag{
+		text(tag, "image-tag", "tag the image form with `NAME`"),
+		yes(subject, "image-subject", "make the image form refer to the artifact, which then lists it"),
+	}
+}
+
+// note keeps what is wrong with a flag's value until all flags were read, so that
+// all of it is said at once.
+func note(c *cli.Context, name string, err error) error {
+	if err != nil {
+		said, _ := c.App.Metadata[wrongValues].([]error)
+		c.App.Metadata[wrongValues] = append(said, &flagError{fmt.Errorf("%s: --%s: %w", c.Command.Name, name, err)})
+	}
+	return nil
+}
+
+const wrongValues = "wrong values"
+
+// valuesError returns what is wrong with the values of flags.
+func valuesError(c *cli.Context) error {
+	said, _ := c.App.Metadata[wrongValues].([]error)
+	return errors.Join(said...)
+}
+
+// flagError is an error about flags.
+type flagError struct{ error }
+
+func (e *flagError) Is(target error) bool { return target == errUsage }
+func (e *flagError) Unwrap() error        { return e.error }
 
 // inCategory puts flags under one head of the help. Every sort of flag has the
 // field, and none a method that sets it.
@@ -32,58 +136,6 @@ func inCategory(head string, flags ...cli.Flag) []cli.Flag {
 		reflect.ValueOf(f).Elem().FieldByName("Category").SetString(head)
 	}
 	return flags
-}
-
-// registryFlags are those of commands that speak to a registry; transfers are what
-// such a command has besides under that head.
-func registryFlags(transfers ...cli.Flag) []cli.Flag {
-	return slices.Concat(inCategory("transfers", append([]cli.Flag{
-		&cli.IntFlag{Name: "retries", Usage: "try again at most `N` times in a row what fails without a byte", Value: registry.DefaultAttempts - 1},
-		&cli.DurationFlag{Name: "stall-timeout", Usage: "give a request up that moves nothing for `DURATION`", Value: 30 * time.Second},
-	}, transfers...)...), inCategory("login and certificates",
-		&cli.StringFlag{Name: "username", Aliases: []string{"u"}, Usage: "log in as `NAME`"},
-		&cli.BoolFlag{Name: "password-stdin", Usage: "read the password from standard input"},
-		&cli.StringFlag{Name: "registry-config", Usage: "credentials are in `FILE`, a Docker config.json"},
-		&cli.BoolFlag{Name: "plain-http", Usage: "speak HTTP without TLS"},
-		&cli.BoolFlag{Name: "insecure", Usage: "accept any certificate"},
-		&cli.StringFlag{Name: "ca-file", Usage: "trust the authorities in `FILE` (PEM)"},
-		&cli.StringFlag{Name: "cert-file", Usage: "present the client certificate in `FILE` (PEM)"},
-		&cli.StringFlag{Name: "key-file", Usage: "the client certificate's key is in `FILE` (PEM)"},
-	))
-}
-
-// sourceFlags are those of commands that read a SOURCE, wherever it is.
-func sourceFlags(transfers ...cli.Flag) []cli.Flag {
-	return append(registryFlags(append([]cli.Flag{concurrencyFlag()}, transfers...)...), inCategory("links of thin cartons",
-		&cli.StringSliceFlag{
-			Name:  "allow-link-host",
-			Usage: "follow links to `HOST[:PORT]` although it is private, or has no TLS (may be repeated)",
-		},
-		&cli.StringSliceFlag{
-			Name:  "allow-link-repo",
-			Usage: "read what links name in `HOST/REPOSITORY` with the login for HOST (may be repeated)",
-		},
-	)...)
-}
-
-func concurrencyFlag() cli.Flag {
-	return &cli.IntFlag{Name: "concurrency", Usage: "at most `N` transfers at once", Value: download.DefaultConcurrency}
-}
-
-// chunkSizeFlag is of commands that send blobs to a registry.
-func chunkSizeFlag() cli.Flag {
-	return &cli.StringFlag{Name: "chunk-size", Usage: "send blobs in chunks of `SIZE`, for registries that refuse large requests"}
-}
-
-// oneOf returns the value of a flag that has a fixed set of values.
-func oneOf(c *cli.Context, name string, values ...string) (string, error) {
-	got := c.String(name)
-	for _, v := range values {
-		if got == v {
-			return v, nil
-		}
-	}
-	return "", usagef(c.Command.Name, "--%s: got %s, want %s", name, quoted(got), strings.Join(values, " or "))
 }
 
 // onlyWith refuses flags that mean nothing without another.
@@ -101,17 +153,6 @@ func notBoth(c *cli.Context, one string, others ...string) error {
 	for _, other := range others {
 		if c.IsSet(one) && c.IsSet(other) {
 			return usagef(c.Command.Name, "got --%s and --%s, want one of them", one, other)
-		}
-	}
-	return nil
-}
-
-// notStandardOutput refuses "-" as the name of what a command writes.
-func notStandardOutput(c *cli.Context, names ...string) error {
-	for _, name := range names {
-		if c.String(name) == "-" {
-			err := usagef(c.Command.Name, "--%s -: a carton is not written to standard output: the checksums of its members stand before them, and are known when all of them were read", name)
-			return withHint(err, "write a file, and print that; carton-oci cat SOURCE PATH prints one member; ./- is a file of that name")
 		}
 	}
 	return nil

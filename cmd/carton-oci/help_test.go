@@ -14,7 +14,7 @@ import (
 func helpOf(t *testing.T, name string) string {
 	t.Helper()
 	var b bytes.Buffer
-	app := newApp(&printer{out: &b, err: io.Discard})
+	app := newApp(&session{printer: &printer{out: &b, err: io.Discard}})
 	words, err := reorder(app, strings.Fields("help "+name))
 	if err == nil {
 		err = app.Run(append([]string{app.Name}, words...))
@@ -27,7 +27,7 @@ func helpOf(t *testing.T, name string) string {
 
 // Every help fits into 80 columns, and names every flag of its command once.
 func TestHelp(t *testing.T) {
-	app := newApp(&printer{out: io.Discard, err: io.Discard})
+	app := newApp(&session{printer: &printer{out: io.Discard, err: io.Discard}})
 	for _, cmd := range append(app.Commands, &cli.Command{}) {
 		help := helpOf(t, cmd.Name)
 		for _, line := range strings.Split(help, "\n") {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -11,7 +13,8 @@ import (
 	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
-func imageCommand(out *printer) *cli.Command {
+func (s *session) imageCommand() *cli.Command {
+	var o client.ImageOptions
 	return &cli.Command{
 		Name:      "image",
 		Usage:     "make the form of an artifact that containerd mounts",
@@ -23,17 +26,13 @@ from the registry once, to be checked against MANIFEST, and nothing goes back
 but manifests. Else every file comes once and goes back in a tar layer. Either
 way it goes through memory, never to disk. The last line printed is the image's
 digest; with -q it is the only one.`,
-		Flags: flags([]cli.Flag{
-			&cli.StringFlag{Name: "image-tag", Usage: "tag the image form with `NAME`"},
-			&cli.BoolFlag{Name: "image-subject", Usage: "make the image form refer to the artifact, which then lists it"},
-			&cli.BoolFlag{Name: "no-clobber", Usage: "refuse to move a tag that points to something else"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be sent, and send nothing"},
-		}, registryFlags(concurrencyFlag(), chunkSizeFlag())),
-		Action: command(out, runImage),
+		Flags: s.flags(slices.Concat(imageFormFlags(&o.Tag, &o.Subject), sendFlags(&o.NoClobber, &o.DryRun)),
+			s.registryFlags(s.concurrencyFlag(), s.chunkSizeFlag())),
+		Action: s.command(func(c *cli.Context) error { return s.runImage(c, o) }),
 	}
 }
 
-func runImage(c *cli.Context, s *session) error {
+func (s *session) runImage(c *cli.Context, o client.ImageOptions) error {
 	if err := wantArgs(c, "REF"); err != nil {
 		return err
 	}
@@ -45,13 +44,11 @@ func runImage(c *cli.Context, s *session) error {
 	if err := s.logInAs(c, loc); err != nil {
 		return err
 	}
-	if !c.Bool("dry-run") {
+	if !o.DryRun {
 		s.showProgress("image")
 	}
-	result, err := s.client.Image(c.Context, ref, client.ImageOptions{
-		Concurrency: s.concurrency, Progress: s.progress, Tag: c.String("image-tag"), Subject: c.Bool("image-subject"),
-		NoClobber: c.Bool("no-clobber"), DryRun: c.Bool("dry-run"),
-	})
+	o.Concurrency, o.Progress = s.concurrency, s.progress
+	result, err := s.client.Image(c.Context, ref, o)
 	s.stopProgress()
 	if err != nil {
 		return adviseToGoOn(err)
@@ -61,31 +58,24 @@ func runImage(c *cli.Context, s *session) error {
 }
 
 func (s *session) printImage(r *client.ImageResult) {
-	switch {
-	case s.json:
-		s.object(r)
-		return
-	case s.quiet && r.Digest == "": // of a dry run
-		return
-	case s.quiet:
-		s.linef("%s", r.Digest)
-		return
-	}
-	if !r.DryRun {
-		s.printVolume(r.Reference, r.Digest)
-	}
+	var bare []string
 	dgst := r.Digest.String()
-	if dgst == "" {
-		dgst = "not known before the layers were read"
+	if dgst != "" { // of a dry run it is
+		bare = []string{dgst}
 	}
-	s.fields(
-		[2]string{"image", r.Reference},
-		[2]string{"", forImages},
-		[2]string{"artifact", r.Artifact.Reference},
-		[2]string{"layers", imageSummary(r)},
-		[2]string{"model hash", r.ModelHash},
-		[2]string{"digest", dgst},
-	)
+	s.result(r, bare, func() {
+		if !r.DryRun {
+			s.printVolume(r.Reference, r.Digest)
+		}
+		s.fields(
+			[2]string{"image", r.Reference},
+			[2]string{"", forImages},
+			[2]string{"artifact", r.Artifact.Reference},
+			[2]string{"layers", imageSummary(r)},
+			[2]string{"model hash", r.ModelHash},
+			[2]string{"digest", cmp.Or(dgst, "not known before the layers were read")},
+		)
+	})
 }
 
 // imageSummary says what the image form is made of.

@@ -15,7 +15,7 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/inspect"
 )
 
-func inspectCommand(out *printer) *cli.Command {
+func (s *session) inspectCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "inspect",
 		Usage:     "say what a model is",
@@ -26,15 +26,15 @@ weights, the models inside PT2 archives, platforms, licence, sizes by folder and
 the largest members: from carton.toml, MANIFEST and the headers of weights. -q
 prints the model hash alone, and reads no headers. A model artifact that holds
 no carton is described by its config and the same headers.`,
-		Flags:  flags(nil, sourceFlags()),
-		Action: command(out, runInspect),
+		Flags:  s.flags(nil, s.sourceFlags()),
+		Action: s.command(s.runInspect),
 	}
 }
 
 // largestShown is how many of the largest members are shown.
 const largestShown = 10
 
-func runInspect(c *cli.Context, s *session) error {
+func (s *session) runInspect(c *cli.Context) error {
 	src, err := s.openArg(c)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/registry"
 )
 
-func loginCommand(out *printer) *cli.Command {
+func (s *session) loginCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "login",
 		Usage:     "keep a user name and password for a registry",
@@ -26,23 +26,23 @@ func loginCommand(out *printer) *cli.Command {
 carton-oci login ghcr.io -u NAME --password-stdin <token.txt`,
 		Description: `They are tried first, and kept where Docker keeps them, or Podman where
 REGISTRY_AUTH_FILE is set. What is not given is asked for on a terminal.`,
-		Flags:  flags(nil, registryFlags()),
-		Action: command(out, runLogin),
+		Flags:  s.flags(nil, s.registryFlags()),
+		Action: s.command(s.runLogin),
 	}
 }
 
-func logoutCommand(out *printer) *cli.Command {
+func (s *session) logoutCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "logout",
 		Usage:     "forget the user name and password for a registry",
 		ArgsUsage: "REGISTRY",
 		UsageText: "carton-oci logout ghcr.io",
-		Flags:     flags(nil, []cli.Flag{lookupFlag(registryFlags(), "registry-config")}),
-		Action:    command(out, runLogout),
+		Flags:     s.flags(nil, inCategory("login and certificates", s.registryConfigFlag())),
+		Action:    s.command(s.runLogout),
 	}
 }
 
-func runLogin(c *cli.Context, s *session) error {
+func (s *session) runLogin(c *cli.Context) error {
 	if err := wantArgs(c, "REGISTRY"); err != nil {
 		return err
 	}
@@ -50,11 +50,11 @@ func runLogin(c *cli.Context, s *session) error {
 	if strings.Contains(host, "/") {
 		return withHint(usagef("login", "got %s, want a host", quoted(host)), "write localhost:5000, not its URL or a repository")
 	}
-	cred, err := readCredential(c, true)
+	cred, err := s.readCredential(c, true)
 	if err != nil {
 		return err
 	}
-	client, err := registry.NewClient(s.registry)
+	client, err := registry.NewClient(s.options.Registry)
 	if err != nil {
 		return fmt.Errorf("login %s: %w", host, err)
 	}
@@ -65,45 +65,41 @@ func runLogin(c *cli.Context, s *session) error {
 	if warning != "" {
 		s.warnf("%s", warning)
 	}
-	if s.json {
-		s.object(map[string]string{"registry": host, "username": cred.Username})
-	} else if !s.quiet {
+	s.result(map[string]string{"registry": host, "username": cred.Username}, nil, func() {
 		s.linef("logged in to %s as %s", host, cred.Username)
-	}
+	})
 	return nil
 }
 
-func runLogout(c *cli.Context, s *session) error {
+func (s *session) runLogout(c *cli.Context) error {
 	if err := wantArgs(c, "REGISTRY"); err != nil {
 		return err
 	}
 	host := c.Args().Get(0)
-	removed, err := registry.DockerCredentials(c.String("registry-config")).Logout(c.Context, host)
+	removed, err := registry.DockerCredentials(s.registryConfig).Logout(c.Context, host)
 	if err != nil {
 		return fmt.Errorf("logout %s: %w", host, err)
 	}
-	switch {
-	case s.json:
-		s.object(map[string]any{"registry": host, "removed": removed})
-	case s.quiet:
-	case removed:
-		s.linef("logged out of %s", host)
-	default:
-		s.linef("was not logged in to %s", host)
-	}
+	s.result(map[string]any{"registry": host, "removed": removed}, nil, func() {
+		if removed {
+			s.linef("logged out of %s", host)
+		} else {
+			s.linef("was not logged in to %s", host)
+		}
+	})
 	return nil
 }
 
 // logInAs makes the session send the user name and password of the command line
 // to loc's registry, and to no other.
 func (s *session) logInAs(c *cli.Context, loc location.Location) error {
-	if !c.IsSet("username") && !c.IsSet("password-stdin") {
+	if s.username == "" && !s.passwordStdin {
 		return nil
 	}
 	if loc.Kind != location.KindRegistry {
 		return usagef(c.Command.Name, "--username: %s is in no registry", loc.Redacted())
 	}
-	cred, err := readCredential(c, false)
+	cred, err := s.readCredential(c, false)
 	if err != nil {
 		return err
 	}
@@ -123,24 +119,24 @@ func (s *session) credential(ctx context.Context, hostport string) (auth.Credent
 
 // readCredential reads the user name and password: from the flags, from standard
 // input, from the person at the terminal. ask allows to ask for the user name.
-func readCredential(c *cli.Context, ask bool) (auth.Credential, error) {
-	cred := auth.Credential{Username: c.String("username")}
+func (s *session) readCredential(c *cli.Context, ask bool) (auth.Credential, error) {
+	cred := auth.Credential{Username: s.username}
 	terminal := term.IsTerminal(int(os.Stdin.Fd()))
 	var err error
 	switch {
-	case cred.Username == "" && (!ask || !terminal || c.Bool("password-stdin")):
+	case cred.Username == "" && (!ask || !terminal || s.passwordStdin):
 		return cred, usagef(c.Command.Name, "got no user name, want --username NAME")
 	case cred.Username == "":
-		fmt.Fprint(c.App.ErrWriter, "user name: ")
+		fmt.Fprint(s.err, "user name: ")
 		if cred.Username, err = wait(c.Context, readLine); err != nil || cred.Username == "" {
 			return cred, usagef(c.Command.Name, "got no user name")
 		}
 	}
 	switch {
-	case c.Bool("password-stdin"):
+	case s.passwordStdin:
 		cred.Password, err = wait(c.Context, readLine)
 	case terminal:
-		cred.Password, err = askPassword(c.Context, c.App.ErrWriter)
+		cred.Password, err = askPassword(c.Context, s.err)
 	default:
 		return cred, usagef(c.Command.Name, "got no password, want --password-stdin")
 	}

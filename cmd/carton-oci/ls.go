@@ -7,7 +7,7 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
-func lsCommand(out *printer) *cli.Command {
+func (s *session) lsCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "ls",
 		Usage:     "list the members of a carton",
@@ -15,8 +15,8 @@ func lsCommand(out *printer) *cli.Command {
 		UsageText: "carton-oci ls ghcr.io/org/m:1",
 		Description: `Path, size, and where the bytes are. Nothing is downloaded but the list. Of a
 model artifact that holds no carton these are its files.`,
-		Flags:  flags(nil, sourceFlags()),
-		Action: command(out, runLs),
+		Flags:  s.flags(nil, s.sourceFlags()),
+		Action: s.command(s.runLs),
 	}
 }
 
@@ -42,7 +42,7 @@ func memberOf(m carton.Member) member {
 	return out
 }
 
-func runLs(c *cli.Context, s *session) error {
+func (s *session) runLs(c *cli.Context) error {
 	src, err := s.openArg(c)
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ func run(args []string) int {
 		secret.AddTyped(value)
 	}
 	out := &printer{out: os.Stdout, err: &screen{out: os.Stderr}}
-	app := newApp(out)
+	app := newApp(&session{printer: out})
 	words, err := reorder(app, args)
 	if err == nil {
 		err = app.RunContext(ctx, append([]string{app.Name}, words...))

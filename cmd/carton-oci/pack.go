@@ -18,7 +18,10 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/pack"
 )
 
-func packCommand(out *printer) *cli.Command {
+func (s *session) packCommand() *cli.Command {
+	var o pack.Options
+	var file string
+	var force bool
 	return &cli.Command{
 		Name:      "pack",
 		Usage:     "make a carton of a folder or of model files",
@@ -26,13 +29,17 @@ func packCommand(out *printer) *cli.Command {
 		UsageText: `carton-oci pack model.pt --framework-version =2.0.1
 carton-oci pack ./model -o m.carton --runner noop`,
 		Description: packHelp(),
-		Flags: flags([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write `FILE` (NAME.carton)"},
-			&cli.StringSliceFlag{Name: "link", Usage: "leave out what `[PATH=]URL` serves: one file, or all of model/; may be repeated"},
-			&cli.BoolFlag{Name: "force", Usage: "replace FILE"},
-			&cli.BoolFlag{Name: "allow-invalid", Usage: "pack what is broken all the same"},
-		}, packFlags()),
-		Action: command(out, runPack),
+		Flags: s.flags([]cli.Flag{
+			output(&file, "output", "write `FILE` (NAME.carton)", "o"),
+			each("link", "leave out what `[PATH=]URL` serves: one file, or all of model/", func(text string) error {
+				l, err := pack.ParseLink(text)
+				o.Links = append(o.Links, l)
+				return err
+			}),
+			yes(&force, "force", "replace FILE"),
+			yes(&o.AllowInvalid, "allow-invalid", "pack what is broken all the same"),
+		}, packFlags(&o)),
+		Action: s.command(func(c *cli.Context) error { return s.runPack(c, o, file, force) }),
 	}
 }
 
@@ -50,23 +57,16 @@ type packed struct {
 	Warnings  []string    `json:"warnings"`
 }
 
-func runPack(c *cli.Context, s *session) error {
+func (s *session) runPack(c *cli.Context, opts pack.Options, name string, force bool) error {
 	paths := c.Args().Slice()
 	if len(paths) == 0 {
 		return wantArgs(c, "DIR_OR_FILE...")
 	}
-	if err := notStandardOutput(c, "output"); err != nil {
-		return err
-	}
-	opts, err := packOptions(c)
+	name, err := packOutput(name, paths, opts)
 	if err != nil {
 		return err
 	}
-	name, err := packOutput(c.String("output"), paths, opts)
-	if err != nil {
-		return err
-	}
-	if fi, err := os.Lstat(name); err == nil && !c.Bool("force") {
+	if fi, err := os.Lstat(name); err == nil && !force {
 		err := fmt.Errorf("pack: %w", &carton.Error{Path: name, Kind: carton.ErrExist, Msg: "exists"})
 		if !fi.Mode().IsRegular() {
 			return withHint(err, "name another file: -o FILE.carton")
@@ -80,7 +80,7 @@ func runPack(c *cli.Context, s *session) error {
 	defer src.Close()
 	s.showProgress("pack")
 	err = carton.Assemble(c.Context, name, src, carton.AssembleOptions{
-		Replace: c.Bool("force"), Thin: src.Thin, Progress: s.progress,
+		Replace: force, Thin: src.Thin, Progress: s.progress,
 	})
 	s.stopProgress()
 	if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -13,31 +12,71 @@ import (
 
 // packFlags are those that say what is made of loose files, on the way to a
 // file or to a registry.
-func packFlags() []cli.Flag {
-	return inCategory("what is packed",
-		&cli.StringFlag{Name: "runner", Usage: "what loads the model: `NAME` of a runner"},
-		&cli.StringFlag{Name: "framework-version", Usage: "which versions of its framework: `REQ`, such as =2.0.1 or >=1.0, <2.0"},
-		&cli.Uint64Flag{Name: "runner-compat", Usage: "model/ is laid out as version `N` of the runner's layout"},
-		&cli.StringSliceFlag{Name: "opt", Usage: "set the runner's option `KEY=VALUE`; may be repeated"},
-		&cli.StringFlag{Name: "name", Usage: "the model's `NAME`"},
-		&cli.StringFlag{Name: "description", Usage: "`TEXT` of at most 100 characters"},
-		&cli.StringFlag{Name: "model-description", Usage: "`TEXT` of any length, in Markdown"},
-		&cli.StringFlag{Name: "license", Usage: "an SPDX `EXPRESSION`"},
-		&cli.StringFlag{Name: "repository", Usage: "`URL` of the code that packs the model"},
-		&cli.StringFlag{Name: "homepage", Usage: "`URL` of the model"},
-		&cli.StringSliceFlag{Name: "platform", Usage: "runs only on this target `TRIPLE`; may be repeated"},
-		&cli.StringSliceFlag{Name: "declare-input", Usage: "declare the input `NAME:DTYPE:SHAPE`; may be repeated"},
-		&cli.StringSliceFlag{Name: "declare-output", Usage: "declare the output `NAME:DTYPE:SHAPE`; may be repeated"},
-		&cli.StringSliceFlag{Name: "self-test", Usage: "add a self test, `TEST`; may be repeated"},
-		&cli.StringSliceFlag{Name: "example", Usage: "add an example, `TEST`; may be repeated"},
-		&cli.StringFlag{Name: "carton-toml", Usage: "keep `FILE` as carton.toml, byte for byte, in place of all of the above"},
-		&cli.StringFlag{Name: "misc", Usage: "add the folder `DIR` as misc/"},
-		&cli.StringFlag{Name: "tensor-data", Usage: "add the folder `DIR`, which has an index.toml, as tensor_data/"},
-		&cli.StringSliceFlag{Name: "exclude", Usage: "leave out what matches `GLOB`; may be repeated"},
-		&cli.StringSliceFlag{Name: "include", Usage: "bring back what is left out and matches `GLOB`; may be repeated"},
-		&cli.BoolFlag{Name: "update", Usage: "make a new MANIFEST for a folder that is a carton, whose files were changed"},
-		&cli.BoolFlag{Name: "strict", Usage: "refuse what is only warned of else"},
-	)
+func packFlags(o *pack.Options) []cli.Flag {
+	spec := func(to *[]carton.TensorSpec) func(string) error {
+		return func(text string) error {
+			s, err := pack.ParseSpec(text)
+			*to = append(*to, s)
+			return err
+		}
+	}
+	test := func(to *[]pack.Test, example bool) func(string) error {
+		return func(text string) error {
+			t, err := pack.ParseTest(text, example)
+			*to = append(*to, t)
+			return err
+		}
+	}
+	return inCategory(whatIsPacked, append(runnerFlags(o, "what loads the model: `NAME` of a runner", ""),
+		text(&o.ModelName, "name", "the model's `NAME`"),
+		text(&o.ShortDescription, "description", "`TEXT` of at most 100 characters"),
+		text(&o.ModelDescription, "model-description", "`TEXT` of any length, in Markdown"),
+		text(&o.License, "license", "an SPDX `EXPRESSION`"),
+		text(&o.Repository, "repository", "`URL` of the code that packs the model"),
+		text(&o.Homepage, "homepage", "`URL` of the model"),
+		list(&o.RequiredPlatforms, "platform", "runs only on this target `TRIPLE`"),
+		each("declare-input", "declare the input `NAME:DTYPE:SHAPE`", spec(&o.Inputs)),
+		each("declare-output", "declare the output `NAME:DTYPE:SHAPE`", spec(&o.Outputs)),
+		each("self-test", "add a self test, `TEST`", test(&o.AddSelfTests, false)),
+		each("example", "add an example, `TEST`", test(&o.AddExamples, true)),
+		text(&o.InfoFile, "carton-toml", "keep `FILE` as carton.toml, byte for byte, in place of all of the above"),
+		text(&o.Misc, "misc", "add the folder `DIR` as misc/"),
+		text(&o.TensorData, "tensor-data", "add the folder `DIR`, which has an index.toml, as tensor_data/"),
+		list(&o.Exclude, "exclude", "leave out what matches `GLOB`"),
+		list(&o.Include, "include", "bring back what is left out and matches `GLOB`"),
+		yes(&o.Update, "update", "make a new MANIFEST for a folder that is a carton, whose files were changed"),
+		yes(&o.Strict, "strict", "refuse what is only warned of else"),
+	)...)
+}
+
+// whatIsPacked is the head of packFlags in the help.
+const whatIsPacked = "what is packed"
+
+// runnerFlags say what loads a model; what is said of the first, and what stands
+// before what is said of the others.
+func runnerFlags(o *pack.Options, first, before string) []cli.Flag {
+	return []cli.Flag{
+		text(&o.Runner.Name, "runner", first),
+		parsed("framework-version", before+"which versions of its framework: `REQ`, such as =2.0.1 or >=1.0, <2.0", func(text string) error {
+			o.Runner.RequiredFrameworkVersion = text
+			return carton.CheckVersionReq(text)
+		}),
+		&cli.Uint64Flag{
+			Name: "runner-compat", Usage: before + "model/ is laid out as version `N` of the runner's layout",
+			Action: func(_ *cli.Context, n uint64) error {
+				o.Runner.CompatVersion = &n
+				return nil
+			},
+		},
+		each("opt", before+"set the runner's option `KEY=VALUE`", func(text string) error {
+			key, value, err := pack.ParseOpt(text)
+			if o.Runner.Opts == nil {
+				o.Runner.Opts = map[string]any{}
+			}
+			o.Runner.Opts[key] = value
+			return err
+		}),
+	}
 }
 
 func packHelp() string {
@@ -80,77 +119,3 @@ are expanded. A snapshot in a Hugging Face cache is packed as the files that it
 stands for.`)
 	return b.String()
 }
-
-// packOptions reads the flags that packFlags declares.
-func packOptions(c *cli.Context) (pack.Options, error) {
-	o := pack.Options{
-		Info: carton.Info{
-			ModelName: c.String("name"), ShortDescription: c.String("description"), ModelDescription: c.String("model-description"),
-			License: c.String("license"), Repository: c.String("repository"), Homepage: c.String("homepage"),
-			RequiredPlatforms: c.StringSlice("platform"),
-			Runner:            carton.Runner{Name: c.String("runner"), RequiredFrameworkVersion: c.String("framework-version")},
-		},
-		InfoFile: c.String("carton-toml"), Misc: c.String("misc"), TensorData: c.String("tensor-data"),
-		Exclude: c.StringSlice("exclude"), Include: c.StringSlice("include"), Update: c.Bool("update"),
-		Strict: c.Bool("strict"), AllowInvalid: c.Bool("allow-invalid"),
-	}
-	if v := o.Runner.RequiredFrameworkVersion; v != "" {
-		if err := carton.CheckVersionReq(v); err != nil {
-			return o, usagef(c.Command.Name, "--framework-version: %v", err)
-		}
-	}
-	if c.IsSet("runner-compat") {
-		n := c.Uint64("runner-compat")
-		o.Runner.CompatVersion = &n
-	}
-	read := func(flag string, parse func(text string) error) error {
-		for _, text := range c.StringSlice(flag) {
-			if err := parse(text); err != nil {
-				return &flagError{fmt.Errorf("%s: --%s: %w", c.Command.Name, flag, err)}
-			}
-		}
-		return nil
-	}
-	err := errors.Join(
-		read("opt", func(text string) error {
-			key, value, err := pack.ParseOpt(text)
-			if o.Runner.Opts == nil {
-				o.Runner.Opts = map[string]any{}
-			}
-			o.Runner.Opts[key] = value
-			return err
-		}),
-		read("declare-input", func(text string) error {
-			s, err := pack.ParseSpec(text)
-			o.Inputs = append(o.Inputs, s)
-			return err
-		}),
-		read("declare-output", func(text string) error {
-			s, err := pack.ParseSpec(text)
-			o.Outputs = append(o.Outputs, s)
-			return err
-		}),
-		read("self-test", func(text string) error {
-			t, err := pack.ParseTest(text, false)
-			o.AddSelfTests = append(o.AddSelfTests, t)
-			return err
-		}),
-		read("example", func(text string) error {
-			t, err := pack.ParseTest(text, true)
-			o.AddExamples = append(o.AddExamples, t)
-			return err
-		}),
-		read("link", func(text string) error {
-			l, err := pack.ParseLink(text)
-			o.Links = append(o.Links, l)
-			return err
-		}),
-	)
-	return o, err
-}
-
-// flagError is an error about flags that another package found.
-type flagError struct{ error }
-
-func (e *flagError) Is(target error) bool { return target == errUsage }
-func (e *flagError) Unwrap() error        { return e.error }

@@ -16,8 +16,8 @@ import (
 
 // packAsked returns the name of a flag of packFlags that is given, "" for none.
 func packAsked(c *cli.Context) string {
-	for _, f := range packFlags() {
-		if name := f.Names()[0]; c.IsSet(name) {
+	for _, f := range c.Command.Flags {
+		if name := f.Names()[0]; f.(cli.CategorizableFlag).GetCategory() == whatIsPacked && c.IsSet(name) {
 			return name
 		}
 	}
@@ -27,7 +27,7 @@ func packAsked(c *cli.Context) string {
 // packLoose packs the SOURCE of a push on the way, where it is no carton but
 // loose files, or where a flag of packFlags says so. It returns nil for any other.
 // An image layout to push to must not lie in what is packed.
-func (s *session) packLoose(c *cli.Context, source string, to location.Location) (*pack.Carton, error) {
+func (s *session) packLoose(c *cli.Context, source string, to location.Location, opts pack.Options) (*pack.Carton, error) {
 	loc, err := location.Parse(source)
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
@@ -38,10 +38,6 @@ func (s *session) packLoose(c *cli.Context, source string, to location.Location)
 		return nil, nil
 	case loc.Kind != location.KindPath:
 		return nil, usagef("push", "--%s is for a folder or file that is packed on the way: got %s", asked, quoted(loc.Redacted()))
-	}
-	opts, err := packOptions(c)
-	if err != nil {
-		return nil, err
 	}
 	if to.Kind == location.KindLayout {
 		if err := notInside("push", to.Path, packInputs([]string{loc.Path}, opts)); err != nil {

@@ -205,10 +205,10 @@ func TestScreenLeavesWholeLines(t *testing.T) {
 // --format is about the result; progress is beside it.
 func TestProgressIsShownBesideJSON(t *testing.T) {
 	for args, want := range map[string]bool{"": true, "--format=json": true, "-q": false, "--no-progress": false} {
-		out := &printer{out: io.Discard, err: io.Discard}
-		app, got := newApp(out), false
-		app.Command("push").Action = command(out, func(_ *cli.Context, s *session) error {
-			got = s.showing && s.registry.Policy.Retrying != nil
+		s := &session{printer: &printer{out: io.Discard, err: io.Discard}}
+		app, got := newApp(s), false
+		app.Command("push").Action = s.command(func(*cli.Context) error {
+			got = s.showing && s.options.Registry.Policy.Retrying != nil
 			return nil
 		})
 		words, err := reorder(app, strings.Fields("push "+args))

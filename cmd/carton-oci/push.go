@@ -13,12 +13,15 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/location"
+	"github.com/carton-oci/carton-oci/pkg/pack"
 	"github.com/carton-oci/carton-oci/pkg/registry"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
-func pushCommand(out *printer) *cli.Command {
+func (s *session) pushCommand() *cli.Command {
+	var o client.PushOptions
+	var p pack.Options
 	return &cli.Command{
 		Name:      "push",
 		Usage:     "send a carton to a registry or an image layout",
@@ -39,27 +42,19 @@ between and the same digests; --runner and what else is missing is asked for.
 Kubernetes mounts a pushed carton as an empty folder, unless its image form is
 there too: --image, or "carton-oci image REF" afterwards. Without --layers tar
 that form shares nothing, and doubles what is stored.`,
-		Flags: flags([]cli.Flag{
-			&cli.StringFlag{Name: "layers", Usage: "`FORM` of layers: raw or tar; with --image tar", Value: string(convert.FormRaw)},
-			&cli.StringFlag{Name: "bundle-below", Usage: "bundle files that are no weights and smaller than `SIZE`"},
-			&cli.StringFlag{Name: "media-types", Usage: "`FAMILY` of media types: cnai, cncf or cnai-draft", DefaultText: "$" + mediaTypesVariable + ", else cnai"},
-			&cli.StringFlag{Name: "compress", Usage: "`METHOD` for bundles: none, zstd or gzip", Value: string(convert.CompressNone)},
-			&cli.StringSliceFlag{Name: "annotation", Usage: "annotate the image manifest with `KEY=VALUE` (may be repeated)"},
-			&cli.BoolFlag{Name: "no-clobber", Usage: "refuse to move a tag that points to something else"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be sent, and send nothing"},
-			&cli.BoolFlag{Name: "allow-invalid", Usage: "push although carton.toml, or what it refers to, is wrong"},
-		}, imageFlags(), sourceFlags(chunkSizeFlag()), packFlags()),
-		Action: command(out, runPush),
+		Flags: s.flags(slices.Concat(mappingFlags(&o.Mapping), sendFlags(&o.NoClobber, &o.DryRun), []cli.Flag{
+			yes(&o.Mapping.AllowInvalid, "allow-invalid", "push although carton.toml, or what it refers to, is wrong"),
+		}), imageFlags(&o), s.sourceFlags(s.chunkSizeFlag()), packFlags(&p)),
+		Action: s.command(func(c *cli.Context) error { return s.runPush(c, o, p) }),
 	}
 }
 
-func runPush(c *cli.Context, s *session) error {
+func (s *session) runPush(c *cli.Context, opts client.PushOptions, p pack.Options) error {
 	if err := wantArgs(c, "SOURCE", "REF[,TAG...]"); err != nil {
 		return err
 	}
 	source, ref := c.Args().Get(0), c.Args().Get(1)
-	mapping, err := mappingOf(c)
-	if err != nil {
+	if err := checkForm(c, &opts); err != nil {
 		return err
 	}
 	to, _, err := location.ParseDestination(ref)
@@ -69,20 +64,15 @@ func runPush(c *cli.Context, s *session) error {
 	if err := s.logInAs(c, to); err != nil {
 		return err
 	}
-	loose, err := s.packLoose(c, source, to)
+	p.AllowInvalid = opts.Mapping.AllowInvalid
+	loose, err := s.packLoose(c, source, to, p)
 	if err != nil {
 		return err
 	}
-	if !c.Bool("dry-run") {
+	if !opts.DryRun {
 		s.showProgress("push")
 	}
-	opts := client.PushOptions{
-		Mapping: mapping, NoClobber: c.Bool("no-clobber"), DryRun: c.Bool("dry-run"),
-		Concurrency: s.concurrency, Progress: s.progress,
-	}
-	if err := setImage(c, &opts); err != nil {
-		return err
-	}
+	opts.Concurrency, opts.Progress = s.concurrency, s.progress
 	opts.Planned = func(r *client.PushResult) {
 		for _, w := range r.Warnings {
 			if loose == nil || !slices.Contains(loose.Warnings, w) { // said when it was packed
@@ -99,7 +89,7 @@ func runPush(c *cli.Context, s *session) error {
 	if err != nil {
 		return adviseToGoOn(err)
 	}
-	s.printPush(result)
+	s.result(result, []string{result.Digest.String()}, func() { s.printPush(result) })
 	s.sayWhoSeesNothing(&opts, to, result)
 	return nil
 }
@@ -113,68 +103,59 @@ func adviseToGoOn(err error) error {
 	return err
 }
 
-// mappingOf reads the flags that say how a carton becomes an artifact.
-func mappingOf(c *cli.Context) (convert.Options, error) {
-	var o convert.Options
-	layers, err := oneOf(c, "layers", string(convert.FormRaw), string(convert.FormTar))
-	if err != nil {
-		return o, err
+// mappingFlags say how a carton becomes an artifact. What nobody asks for stays
+// open: an artifact is copied in whatever form it is.
+func mappingFlags(o *convert.Options) []cli.Flag {
+	return []cli.Flag{
+		choice(&o.Layers, "layers", "`FORM` of layers: raw or tar; with --image tar (default raw)", convert.FormRaw, convert.FormTar),
+		parsed("bundle-below", "bundle files that are no weights and smaller than `SIZE`", func(text string) (err error) {
+			if o.BundleBelow, err = parseSize(text); o.BundleBelow == 0 {
+				o.BundleBelow = -1 // bundle nothing that needs no bundle; 0 would leave the choice
+			}
+			return err
+		}),
+		choice(&o.MediaTypes, "media-types",
+			"`FAMILY` of media types: cnai, cncf or cnai-draft (default $"+mediaTypesVariable+", else cnai)", families...),
+		choice(&o.Compress, "compress", "`METHOD` for bundles: none, zstd or gzip (default none)",
+			convert.CompressNone, convert.CompressZstd, convert.CompressGzip),
+		each("annotation", "annotate the image manifest with `KEY=VALUE`", func(text string) error {
+			key, value, ok := strings.Cut(text, "=")
+			if !ok || key == "" {
+				return fmt.Errorf("got %s, want KEY=VALUE", quoted(text))
+			}
+			if o.Annotations == nil {
+				o.Annotations = map[string]string{}
+			}
+			o.Annotations[key] = value
+			return nil
+		}),
 	}
-	compress, err := oneOf(c, "compress", string(convert.CompressNone), string(convert.CompressZstd), string(convert.CompressGzip))
-	if err != nil {
-		return o, err
-	}
-	// What nobody asked for stays open: an artifact is copied in whatever form it is.
-	if c.IsSet("layers") {
-		o.Layers = convert.Form(layers)
-	}
-	if err := setMediaTypes(c, &o); err != nil {
-		return o, err
-	}
-	if c.IsSet("compress") {
-		o.Compress = convert.Compression(compress)
-	}
-	if c.IsSet("bundle-below") {
-		if o.BundleBelow, err = parseSize(c.String("bundle-below")); err != nil {
-			return o, usagef("push", "--bundle-below: %v", err)
-		}
-		if o.BundleBelow == 0 {
-			o.BundleBelow = -1 // bundle nothing that needs no bundle; 0 would leave the choice
-		}
-	}
-	for _, text := range c.StringSlice("annotation") {
-		key, value, ok := strings.Cut(text, "=")
-		if !ok || key == "" {
-			return o, usagef("push", "--annotation: got %s, want KEY=VALUE", quoted(text))
-		}
-		if o.Annotations == nil {
-			o.Annotations = map[string]string{}
-		}
-		o.Annotations[key] = value
-	}
-	o.AllowInvalid = c.Bool("allow-invalid")
-	o.Created, err = created()
-	return o, err
 }
+
+var families = []convert.Family{convert.FamilyCNAI, convert.FamilyCNCF, convert.FamilyDraft}
 
 // mediaTypesVariable names the environment variable with the family of media types
 // that is written where --media-types asks for none.
 const mediaTypesVariable = "CARTON_OCI_MEDIA_TYPES"
 
-// setMediaTypes reads the flag and, where it is not given, the variable.
-func setMediaTypes(c *cli.Context, o *convert.Options) error {
-	families := []string{string(convert.FamilyCNAI), string(convert.FamilyCNCF), string(convert.FamilyDraft)}
-	if c.IsSet("media-types") {
-		types, err := oneOf(c, "media-types", families...)
-		o.MediaTypes = convert.Family(types)
+// checkForm reads the environment, and refuses flags that contradict each other.
+func checkForm(c *cli.Context, o *client.PushOptions) (err error) {
+	m := &o.Mapping
+	if m.DefaultMediaTypes = convert.Family(os.Getenv(mediaTypesVariable)); m.MediaTypes == "" && m.DefaultMediaTypes != "" {
+		if err := oneOf(m.DefaultMediaTypes, families); err != nil {
+			return usagef(c.Command.Name, "%s: %v", mediaTypesVariable, err)
+		}
+	}
+	if m.Created, err = created(); err != nil {
 		return err
 	}
-	text := os.Getenv(mediaTypesVariable)
-	if text != "" && !slices.Contains(families, text) {
-		return usagef(c.Command.Name, "%s: got %s, want %s", mediaTypesVariable, quoted(text), strings.Join(families, " or "))
+	if m.Compat == convert.CompatImage && (m.Image || m.Readme) {
+		return usagef(c.Command.Name, "--compat image pushes the image form alone: it goes without --image and --readme")
 	}
-	o.DefaultMediaTypes = convert.Family(text)
-	return nil
+	if err := notBoth(c, "no-image", "image"); err != nil {
+		return err
+	}
+	return onlyWith(c, "image", "image-tag", "image-subject")
 }
 
 // formFlags are the flags that ask for a form of the artifact.
@@ -213,14 +194,6 @@ func (s *session) sayWhatTravels(source string, r *client.PushResult) {
 }
 
 func (s *session) printPush(r *client.PushResult) {
-	switch {
-	case s.json:
-		s.object(r)
-		return
-	case s.quiet:
-		s.linef("%s", r.Digest)
-		return
-	}
 	if r.DryRun {
 		s.printLayers(r)
 	} else if r.Image != nil {

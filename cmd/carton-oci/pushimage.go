@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
 
@@ -13,41 +15,16 @@ import (
 )
 
 // imageFlags are the flags of push about who else is to read the artifact.
-func imageFlags() []cli.Flag {
-	return inCategory("other readers",
-		&cli.BoolFlag{Name: "image", Usage: "push the form that containerd mounts as well, as REF-image"},
-		&cli.BoolFlag{Name: "no-image", Usage: "leave a REF-image that is there as it is"},
-		&cli.StringFlag{Name: "image-tag", Usage: "tag the image form with `NAME`"},
-		&cli.BoolFlag{Name: "image-subject", Usage: "make the image form refer to the artifact, which then lists it"},
-		&cli.BoolFlag{Name: "readme", Usage: "add README and LICENSE where the page of a registry, such as Harbor's, looks for them"},
-		&cli.StringFlag{Name: "compat", Usage: "push `FORM` for a registry that takes no artifacts: image-config, image"},
-	)
-}
-
-// setImage reads imageFlags into the options of a push.
-func setImage(c *cli.Context, o *client.PushOptions) error {
-	if err := notBoth(c, "no-image", "image"); err != nil {
-		return err
-	}
-	if err := onlyWith(c, "image", "image-tag", "image-subject"); err != nil {
-		return err
-	}
-	o.Mapping.Image, o.LeaveImage, o.ImageTag = c.Bool("image"), c.Bool("no-image"), c.String("image-tag")
-	o.Mapping.ImageSubject, o.Mapping.Readme = c.Bool("image-subject"), c.Bool("readme")
-	if !c.IsSet("compat") {
-		return nil
-	}
-	form, err := oneOf(c, "compat", string(convert.CompatImageConfig), string(convert.CompatImage))
-	o.Mapping.Compat = convert.Compat(form)
-	if err != nil || o.Mapping.Compat != convert.CompatImage {
-		return err
-	}
-	for _, name := range []string{"image", "readme"} {
-		if c.Bool(name) {
-			return usagef(c.Command.Name, "--compat image pushes the image form alone: it goes without --%s", name)
-		}
-	}
-	return nil
+func imageFlags(o *client.PushOptions) []cli.Flag {
+	m := &o.Mapping
+	return inCategory("other readers", slices.Concat([]cli.Flag{
+		yes(&m.Image, "image", "push the form that containerd mounts as well, as REF-image"),
+		yes(&o.LeaveImage, "no-image", "leave a REF-image that is there as it is"),
+	}, imageFormFlags(&o.ImageTag, &m.ImageSubject), []cli.Flag{
+		yes(&m.Readme, "readme", "add README and LICENSE where the page of a registry, such as Harbor's, looks for them"),
+		choice(&m.Compat, "compat", "push `FORM` for a registry that takes no artifacts: image-config, image",
+			convert.CompatImageConfig, convert.CompatImage),
+	})...)
 }
 
 // sayWhatItCosts tells what an image form of raw layers stores twice.

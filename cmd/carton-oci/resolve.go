@@ -8,18 +8,18 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/location"
 )
 
-func resolveCommand(out *printer) *cli.Command {
+func (s *session) resolveCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "resolve",
 		Usage:     "print the digest that a reference stands for",
 		ArgsUsage: "REF",
 		UsageText: "carton-oci resolve -q ghcr.io/org/m:1",
-		Flags:     flags(nil, registryFlags()),
-		Action:    command(out, runResolve),
+		Flags:     s.flags(nil, s.registryFlags()),
+		Action:    s.command(s.runResolve),
 	}
 }
 
-func runResolve(c *cli.Context, s *session) error {
+func (s *session) runResolve(c *cli.Context) error {
 	if err := wantArgs(c, "REF"); err != nil {
 		return err
 	}

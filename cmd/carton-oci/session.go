@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 	"oras.land/oras-go/v2/registry/remote/auth"
 
-	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/carton-oci/carton-oci/pkg/registry"
@@ -21,7 +20,7 @@ import (
 type session struct {
 	*printer
 	client      *client.Client
-	registry    registry.Options // of client
+	options     client.Options // of client
 	concurrency int
 	progress    progress.Func         // nil unless a display shows it
 	kept        *registry.Credentials // those of the user's files
@@ -30,21 +29,24 @@ type session struct {
 	trace   *trace // of --debug, else nil
 	display *display
 	showing bool // whether progress may be shown
-	debug   bool // lists are not cut short
+
+	// What flags say that is no option of the client.
+	format, username, registryConfig string
+	noProgress, debug, passwordStdin bool
+	retriesMost                      int
 
 	retries retries
 	drawing atomic.Bool // a display shows the retries
 }
 
-// command makes an action of a function that takes a session.
-func command(out *printer, run func(*cli.Context, *session) error) cli.ActionFunc {
+// command makes an action of a function, with the session made ready for it.
+func (s *session) command(run func(*cli.Context) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		s, err := newSession(c, out)
-		if err != nil {
-			return err
+		err := s.start(c)
+		if err == nil {
+			err = run(c)
+			s.stopProgress()
 		}
-		err = run(c, s)
-		s.stopProgress()
 		if s.trace != nil {
 			s.trace.end()
 		}
@@ -52,74 +54,33 @@ func command(out *printer, run func(*cli.Context, *session) error) cli.ActionFun
 	}
 }
 
-// newSession reads the shared flags and the environment.
-func newSession(c *cli.Context, out *printer) (*session, error) {
-	format, err := oneOf(c, "format", "text", "json")
-	if err != nil {
-		return nil, err
+// start makes ready what the shared flags ask for.
+func (s *session) start(c *cli.Context) (err error) {
+	if err := valuesError(c); err != nil {
+		return err
 	}
-	out.json, out.quiet = format == "json", c.Bool("quiet")
-	s := &session{printer: out, debug: c.Bool("debug"), showing: !out.quiet && !c.Bool("no-progress")}
-	if !has(c, "plain-http") {
-		return s, nil
+	s.json = s.format == "json"
+	s.showing = !s.quiet && !s.noProgress
+	if lookupFlag(c.Command.Flags, "plain-http") == nil {
+		return nil // a command that reaches nothing
 	}
-	s.kept, s.concurrency = registry.DockerCredentials(c.String("registry-config")), c.Int("concurrency")
-	s.registry = registry.Options{
-		PlainHTTP:  c.Bool("plain-http"),
-		Insecure:   c.Bool("insecure"),
-		CAFile:     c.String("ca-file"),
-		CertFile:   c.String("cert-file"),
-		KeyFile:    c.String("key-file"),
-		UserAgent:  "carton-oci/" + moduleVersion(),
-		Policy:     registry.Policy{Stall: c.Duration("stall-timeout"), Attempts: c.Int("retries") + 1},
-		StateDir:   cacheDir(),
-		Credential: s.credential,
+	r := &s.options.Registry
+	if r.KeyFile != "" && r.CertFile == "" {
+		return usagef(c.Command.Name, "--key-file needs --cert-file")
 	}
-	opts := client.Options{AllowLinkHosts: c.StringSlice("allow-link-host"), AllowLinkRepos: c.StringSlice("allow-link-repo")}
-	if s.registry.KeyFile != "" && s.registry.CertFile == "" {
-		return nil, usagef(c.Command.Name, "--key-file needs --cert-file")
-	}
-	for _, host := range opts.AllowLinkHosts {
-		if err := httprange.CheckAllow(host); err != nil {
-			return nil, usagef(c.Command.Name, "--allow-link-host: got %s, want HOST or HOST:PORT", quoted(host))
-		}
-	}
-	for _, repo := range opts.AllowLinkRepos {
-		if ref, err := registry.ParseReference(repo); err != nil || ref.Target() != "" {
-			return nil, usagef(c.Command.Name, "--allow-link-repo: got %s, want HOST/REPOSITORY", quoted(repo))
-		}
-	}
-	if c.Int("retries") < 0 {
-		return nil, usagef(c.Command.Name, "--retries: got %d, want 0 or more", c.Int("retries"))
-	}
+	r.Policy.Attempts = s.retriesMost + 1
 	if s.showing {
-		s.registry.Policy.Retrying = s.retrying
+		r.Policy.Retrying = s.retrying
 	}
-	if s.registry.Policy.Stall < time.Second {
-		return nil, usagef(c.Command.Name, "--stall-timeout: got %v, want 1s or more", s.registry.Policy.Stall)
+	if s.debug {
+		s.trace = &trace{w: s.err}
+		r.Wrap = s.trace.wrap
 	}
-	if c.IsSet("chunk-size") {
-		if s.registry.ChunkSize, err = parseSize(c.String("chunk-size")); err != nil || s.registry.ChunkSize < minChunk {
-			return nil, usagef(c.Command.Name, "--chunk-size: got %s, want 1MB or more", quoted(c.String("chunk-size")))
-		}
-	}
-	if has(c, "concurrency") && s.concurrency < 1 {
-		return nil, usagef(c.Command.Name, "--concurrency: got %d, want 1 or more", s.concurrency)
-	}
-	if c.Bool("debug") {
-		s.trace = &trace{w: out.err}
-		s.registry.Wrap = s.trace.wrap
-	}
-	opts.Registry = s.registry
-	s.client, err = client.New(opts)
-	return s, err
+	r.UserAgent, r.StateDir, r.Credential = "carton-oci/"+moduleVersion(), cacheDir(), s.credential
+	s.kept = registry.DockerCredentials(s.registryConfig)
+	s.client, err = client.New(s.options)
+	return err
 }
-
-// minChunk is the smallest chunk, in bytes, that is worth a request.
-const minChunk = 1_000_000
-
-// has reports whether the command has a flag at all.
-func has(c *cli.Context, name string) bool { return lookupFlag(c.Command.Flags, name) != nil }
 
 // cacheDir returns where uploads under way are remembered, "" for nowhere.
 func cacheDir() string {

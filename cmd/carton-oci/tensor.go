@@ -31,8 +31,7 @@ type fetched struct {
 }
 
 // fetchTensor is `tensors SOURCE NAME -o FILE`.
-func (s *session) fetchTensor(c *cli.Context) error {
-	file := c.String("output")
+func (s *session) fetchTensor(c *cli.Context, o inspect.Options, file string, opts place.Options) error {
 	form, err := tensorFormOf(file)
 	if err != nil {
 		return err
@@ -48,13 +47,13 @@ func (s *session) fetchTensor(c *cli.Context) error {
 		}
 	}
 	name := c.Args().Get(1)
-	t, notes, err := inspect.Find(c.Context, src, name, s.inspectOptions(c))
+	t, notes, err := inspect.Find(c.Context, src, name, o)
 	if err != nil {
 		s.warnOf(notes)
 		return src.fail(adviseNoTensor(err, src.name))
 	}
 	s.showProgress("tensors")
-	verified, err := s.writeTensor(c.Context, src, t, form, file, place.Options{Replace: c.Bool("force")})
+	verified, err := s.writeTensor(c.Context, src, t, form, file, opts)
 	s.stopProgress()
 	if err != nil {
 		return src.fail(err)

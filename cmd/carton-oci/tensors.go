@@ -11,11 +11,15 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
 )
 
-func tensorsCommand(out *printer) *cli.Command {
+func (s *session) tensorsCommand() *cli.Command {
+	var o inspect.Options
+	var file string
+	var force bool
 	return &cli.Command{
 		Name:      "tensors",
 		Usage:     "list a model's tensors, or fetch one of them",
@@ -37,13 +41,19 @@ was checked. FILE ends in
 
 A name in several files, or in several models of an archive, needs --member or
 --model. Names in weights go before those in tensor_data.`,
-		Flags: flags([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "fetch the tensor NAME into `FILE`, .npy or .safetensors"},
-			&cli.StringFlag{Name: "member", Usage: "look only into the file at `PATH` in the carton"},
-			&cli.StringFlag{Name: "model", Usage: "look only at the model `NAME` of PT2 archives"},
-			&cli.BoolFlag{Name: "force", Usage: "replace what is there"},
-		}, sourceFlags()),
-		Action: command(out, runTensors),
+		Flags: s.flags([]cli.Flag{
+			text(&file, "output", "fetch the tensor NAME into `FILE`, .npy or .safetensors", "o"),
+			text(&o.Member, "member", "look only into the file at `PATH` in the carton"),
+			text(&o.Model, "model", "look only at the model `NAME` of PT2 archives"),
+			yes(&force, "force", "replace what is there"),
+		}, s.sourceFlags()),
+		Action: s.command(func(c *cli.Context) error {
+			o.Concurrency = s.concurrency
+			if file != "" {
+				return s.fetchTensor(c, o, file, place.Options{Replace: force})
+			}
+			return s.listTensors(c, o)
+		}),
 	}
 }
 
@@ -69,10 +79,7 @@ func tensorItemOf(t inspect.Tensor) tensorItem {
 	return tensorItem{t.Name, t.DType, t.Shape, known(t.Bytes), t.Member, t.Model, t.Inner}
 }
 
-func runTensors(c *cli.Context, s *session) error {
-	if c.IsSet("output") {
-		return s.fetchTensor(c)
-	}
+func (s *session) listTensors(c *cli.Context, o inspect.Options) error {
 	if err := onlyWith(c, "output", "force"); err != nil {
 		return err
 	}
@@ -89,9 +96,8 @@ func runTensors(c *cli.Context, s *session) error {
 		return err
 	}
 	defer src.Close()
-	opts := s.inspectOptions(c)
-	opts.Local = true
-	tensors, notes, err := inspect.Tensors(c.Context, src, opts)
+	o.Local = true
+	tensors, notes, err := inspect.Tensors(c.Context, src, o)
 	if err != nil {
 		return src.fail(err)
 	}
@@ -110,23 +116,18 @@ func runTensors(c *cli.Context, s *session) error {
 	if len(chosen) > 0 {
 		return nil
 	}
-	switch model := c.String("model"); {
+	switch {
 	case glob != "*":
 		return src.fail(&carton.Error{Kind: fs.ErrNotExist, Msg: "no tensor matches " + quoted(glob)})
-	case model != "":
-		err := &carton.Error{Kind: fs.ErrNotExist, Msg: "no tensor is of a model " + quoted(model)}
+	case o.Model != "":
+		err := &carton.Error{Kind: fs.ErrNotExist, Msg: "no tensor is of a model " + quoted(o.Model)}
 		return src.fail(withHint(err, "carton-oci inspect %s lists the models", src.name))
-	case c.String("member") != "":
-		s.notef("%s holds no tensors that can be listed", c.String("member"))
+	case o.Member != "":
+		s.notef("%s holds no tensors that can be listed", o.Member)
 	default:
 		s.notef("no tensors: listed are those of safetensors files, PT2 archives and tensor_data")
 	}
 	return nil
-}
-
-// inspectOptions reads --member, --model and --concurrency.
-func (s *session) inspectOptions(c *cli.Context) inspect.Options {
-	return inspect.Options{Member: c.String("member"), Model: c.String("model"), Concurrency: s.concurrency}
 }
 
 func (s *session) printTensorList(src *source, tensors []inspect.Tensor, notes []inspect.Note) {

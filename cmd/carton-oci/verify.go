@@ -7,14 +7,15 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
-	"github.com/carton-oci/carton-oci/internal/sha256hex"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
 )
 
-func verifyCommand(out *printer) *cli.Command {
+func (s *session) verifyCommand() *cli.Command {
+	var o carton.VerifyOptions
+	var want string
 	return &cli.Command{
 		Name:      "verify",
 		Usage:     "check a carton, every byte of it",
@@ -27,12 +28,12 @@ warning. What was not read is listed: linked members without --links, all but
 carton.toml and tensor_data/index.toml with --no-content. Exit code 3 says that
 something is wrong; a warning does not, and neither does what was not read. Of a
 model artifact that holds no carton every layer is held against its digest.`,
-		Flags: flags([]cli.Flag{
-			&cli.BoolFlag{Name: "links", Usage: "read what LINKS names, too"},
-			&cli.BoolFlag{Name: "no-content", Usage: "check presence and sizes, and read no content: nothing is verified"},
-			&cli.StringFlag{Name: "model-hash", Usage: "refuse every model but `HEX`"},
-		}, sourceFlags()),
-		Action: command(out, runVerify),
+		Flags: s.flags([]cli.Flag{
+			yes(&o.Links, "links", "read what LINKS names, too"),
+			yes(&o.NoContent, "no-content", "check presence and sizes, and read no content: nothing is verified"),
+			modelHash(&want),
+		}, s.sourceFlags()),
+		Action: s.command(func(c *cli.Context) error { return s.runVerify(c, o, want) }),
 	}
 }
 
@@ -57,13 +58,9 @@ type finding struct {
 	Message  string `json:"message"`
 }
 
-func runVerify(c *cli.Context, s *session) error {
+func (s *session) runVerify(c *cli.Context, o carton.VerifyOptions, want string) error {
 	if err := notBoth(c, "no-content", "links"); err != nil {
 		return err
-	}
-	want := c.String("model-hash")
-	if c.IsSet("model-hash") && !sha256hex.Is(want) {
-		return usagef("verify", "--model-hash: got %s, want "+sha256hex.Want, quoted(want))
 	}
 	src, err := s.openArg(c)
 	if err != nil {
@@ -75,12 +72,12 @@ func runVerify(c *cli.Context, s *session) error {
 	if v.Plain {
 		err = verifyLayers(c, src, &v)
 	} else {
-		wrong, err = s.verifyMembers(c, src, &v)
+		wrong, err = s.verifyMembers(c, src, o, want, &v)
 	}
 	if err != nil {
 		return src.fail(err)
 	}
-	if !c.Bool("no-content") {
+	if !o.NoContent {
 		// What is in the weights is their author's affair: it is said, and no error.
 		facts, err := inspect.Describe(c.Context, src, s.headers(src))
 		if err != nil {
@@ -100,16 +97,17 @@ func runVerify(c *cli.Context, s *session) error {
 
 // verifyMembers holds a carton's members against MANIFEST. It returns what is
 // wrong, besides in v.
-func (s *session) verifyMembers(c *cli.Context, src *source, v *verdict) (wrong []error, err error) {
-	if want := c.String("model-hash"); want != "" && v.ModelHash != want {
+func (s *session) verifyMembers(
+	c *cli.Context, src *source, o carton.VerifyOptions, want string, v *verdict,
+) (wrong []error, err error) {
+	if want != "" && v.ModelHash != want {
 		return nil, &carton.Error{
 			Path: carton.ManifestName, Kind: carton.ErrChecksum, Msg: fmt.Sprintf("got the model hash %s, want %s", v.ModelHash, want),
 		}
 	}
 	s.showProgress("verify")
-	report, err := carton.Verify(c.Context, src.Source, carton.VerifyOptions{
-		Links: c.Bool("links"), NoContent: c.Bool("no-content"), Concurrency: s.concurrency, Progress: s.progress,
-	})
+	o.Concurrency, o.Progress = s.concurrency, s.progress
+	report, err := carton.Verify(c.Context, src.Source, o)
 	s.stopProgress()
 	if err != nil {
 		return nil, err
@@ -121,7 +119,7 @@ func (s *session) verifyMembers(c *cli.Context, src *source, v *verdict) (wrong 
 			wrong = append(wrong, f.Err)
 		}
 	}
-	if c.Bool("no-content") && src.artifact != nil {
+	if o.NoContent && src.artifact != nil {
 		for _, d := range src.artifact.TarLayers() {
 			v.UnreadLayers = append(v.UnreadLayers, d.Digest.String())
 		}

@@ -7,12 +7,12 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-func versionCommand(out *printer) *cli.Command {
+func (s *session) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",
 		Usage: "print what this program was built from",
-		Flags: flags(nil),
-		Action: command(out, func(c *cli.Context, s *session) error {
+		Flags: s.flags(nil),
+		Action: s.command(func(c *cli.Context) error {
 			if err := wantArgs(c); err != nil {
 				return err
 			}
