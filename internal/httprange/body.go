@@ -196,29 +196,22 @@ func (b *Body) again(err error) error {
 		b.plain = true
 		return nil
 	}
-	var failed *attempt
-	header := http.Header(nil)
-	if errors.As(err, &failed) {
-		err, header = failed.err, failed.header
-		if !failed.retry {
-			return err
-		}
-	} else if !b.g.transient(err) {
-		return err
+	cause, header, retry := err, http.Header(nil), false
+	if failed := (*attempt)(nil); errors.As(err, &failed) {
+		cause, header, retry = failed.err, failed.header, failed.retry
+	} else {
+		retry = b.g.transient(err)
+	}
+	if !retry {
+		return cause
 	}
 	b.failures++
-	if b.g.Policy.Exhausted(b.failures) {
-		return GaveUp(b.failures, err)
-	}
-	d, derr := b.g.Policy.Delay(b.failures, header)
-	if derr != nil {
-		return fmt.Errorf("%w: %w", err, derr)
-	}
-	if b.g.Retrying != nil {
-		b.g.Retrying(err, b.pos)
+	d, err := b.g.Policy.Next(b.failures, header, cause)
+	if err != nil {
+		return err
 	}
 	b.meter.Add(0, d)
-	return b.g.Policy.Pause(b.ctx, b.failures, d, err)
+	return b.g.Policy.Pause(b.ctx, b.failures, d, cause)
 }
 
 // fail says which URL err is about.

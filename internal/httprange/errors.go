@@ -1,7 +1,6 @@
 package httprange
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -16,11 +15,11 @@ import (
 var (
 	// ErrAnswer: a response that does not fit the request, or a size that is not
 	// the expected one.
-	ErrAnswer = errors.New("unusable answer")
+	ErrAnswer = Final("unusable answer")
 	// ErrChanged: the content is not what an earlier response began.
-	ErrChanged = errors.New("content has changed since it was opened")
+	ErrChanged = Final("content has changed since it was opened")
 	// ErrNotAllowed: an address, redirect or URL that the guard refuses.
-	ErrNotAllowed = errors.New("not allowed")
+	ErrNotAllowed = Final("not allowed")
 )
 
 // Error says which URL could not be read.
@@ -72,6 +71,9 @@ func (e *StatusError) Error() string {
 	}
 	return text
 }
+
+// Retryable reports whether the status is a retryable one.
+func (e *StatusError) Retryable() bool { return Policy{}.Retryable(e.Code) }
 
 // maxErrorBody is how many bytes of an error's body are read.
 const maxErrorBody = 4 << 10

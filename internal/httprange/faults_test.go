@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -122,17 +124,17 @@ func TestRetryingIsTold(t *testing.T) {
 	data := content(100)
 	s := serve(t, cut(data, 40), status(503, "Content-Type", "text/plain"), whole(data))
 	g := s.getter()
-	var told []int64
-	g.Retrying = func(err error, off int64) {
-		if err == nil {
+	var told []int
+	g.Policy.Retrying = func(r Retry) {
+		if r.Err == nil {
 			t.Error("got no reason")
 		}
-		told = append(told, off)
+		told = append(told, r.Number)
 	}
 	if _, err := read(t, g, s.URL, 0, -1, -1); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]int64{40, 40}, told); diff != "" {
+	if diff := cmp.Diff([]int{1, 2}, told); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -254,9 +256,26 @@ func TestCloseEndsARead(t *testing.T) {
 	}
 }
 
-// TestCallersErrors: CheckResponse names them, Transient judges those of Do.
+// TestRefusedConnections: nobody waits for a host that never answered; one that did
+// may be starting again.
+func TestRefusedConnections(t *testing.T) {
+	for answered, want := range map[bool]int{false: 1, true: fast().attempts()} {
+		calls := 0
+		g := &Getter{Policy: fast(), Answered: new(atomic.Bool), Do: func(*http.Request) (*http.Response, error) {
+			calls++
+			return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+		}}
+		g.Answered.Store(answered)
+		if _, err := read(t, g, "http://127.0.0.1", 0, -1, -1); !errors.Is(err, syscall.ECONNREFUSED) || calls != want {
+			t.Errorf("answered before: %v: got %v after %d calls, want %d", answered, err, calls, want)
+		}
+	}
+}
+
+// TestCallersErrors: CheckResponse names them, and an error of Do says itself
+// whether it may pass.
 func TestCallersErrors(t *testing.T) {
-	mine := errors.New("no such blob")
+	mine := Final("no such blob")
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = w.Write(bytes.Repeat([]byte("x"), 100_000))
@@ -273,7 +292,7 @@ func TestCallersErrors(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	calls := 0
-	g = &Getter{Policy: fast(), Transient: func(err error) bool { return !errors.Is(err, mine) }, Do: func(*http.Request) (*http.Response, error) {
+	g = &Getter{Policy: fast(), Do: func(*http.Request) (*http.Response, error) {
 		if calls++; calls < 3 {
 			return nil, errors.New("may pass")
 		}
@@ -282,7 +301,6 @@ func TestCallersErrors(t *testing.T) {
 	if _, err := read(t, g, s.URL, 0, -1, -1); !errors.Is(err, mine) || calls != 3 {
 		t.Errorf("got %v after %d calls", err, calls)
 	}
-	g.Transient = nil
 	if _, err := g.Open(t.Context(), func(context.Context) (*http.Request, error) { return nil, mine }, 0, -1, -1); err != mine { //nolint:errorlint // nothing is known of the URL
 		t.Errorf("got %v", err)
 	}

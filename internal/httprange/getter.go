@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/carton-oci/carton-oci/internal/ranges"
 )
@@ -21,18 +22,15 @@ type Getter struct {
 	// cut at 4 KiB and is closed by the Getter. Whether the request is repeated
 	// depends on the status alone.
 	CheckResponse func(*http.Response) error
-	// Transient says whether an error of Do may pass; nil is the function
-	// [Transient].
-	Transient func(error) bool
+	// Answered, where it is set, says whether the host has answered anything yet
+	// ([Transient]), and is told when it does.
+	Answered *atomic.Bool
 	// NeedRanges makes a server that does not honour ranges ranges.ErrNone, as
 	// [ranges.Only] does for one call.
 	NeedRanges bool
 	// Pinned makes content that changes between two requests ErrChanged, by ETag,
 	// Last-Modified and size. It is for content that nobody has a hash of.
 	Pinned bool
-	// Retrying, which may be nil, is told of every failed attempt that another
-	// follows, and the offset where that one begins.
-	Retrying func(err error, off int64)
 }
 
 // NewRequest makes the GET request for the content, without a Range, anew for
@@ -77,8 +75,5 @@ func (g *Getter) open(ctx context.Context, newRequest NewRequest, want extent, p
 }
 
 func (g *Getter) transient(err error) bool {
-	if g.Transient != nil && !isOurs(err) {
-		return g.Transient(err)
-	}
-	return Transient(err)
+	return Transient(err, g.Answered == nil || g.Answered.Load())
 }

@@ -2,18 +2,13 @@ package httprange
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/carton-oci/carton-oci/internal/ranges"
 )
 
 // DefaultAttempts span half a minute to one.
@@ -67,7 +62,7 @@ func GaveUp(attempts int, err error) error {
 }
 
 // ErrRetryAfter means that the server asks for a longer pause than Policy allows.
-var ErrRetryAfter = errors.New("server asks for a longer pause than is allowed")
+var ErrRetryAfter = Final("server asks for a longer pause than is allowed")
 
 func (p Policy) attempts() int             { return or(p.Attempts, DefaultAttempts) }
 func (p Policy) minBackoff() time.Duration { return or(p.MinBackoff, 500*time.Millisecond) }
@@ -94,6 +89,20 @@ func (Policy) Retryable(status int) bool {
 		return false
 	}
 	return status >= 500 && status <= 599
+}
+
+// Next returns the wait after so many failures in a row, the last of them err, or
+// the error to give up with: ErrGaveUp after the last attempt, ErrRetryAfter where
+// [Policy.Delay] says so.
+func (p Policy) Next(failures int, header http.Header, err error) (time.Duration, error) {
+	if p.Exhausted(failures) {
+		return 0, GaveUp(failures, err)
+	}
+	d, derr := p.Delay(failures, header)
+	if derr != nil {
+		return 0, fmt.Errorf("%w: %w", err, derr)
+	}
+	return d, nil
 }
 
 // Delay returns the wait after the given number of failures in a row, from 1.
@@ -173,33 +182,4 @@ func (p Policy) time() time.Time {
 		return p.now()
 	}
 	return time.Now()
-}
-
-// Transient reports whether an error of a request may pass: everything but
-// addresses and redirects that are not allowed, names that don't exist,
-// certificates that are not trusted, servers that speak no TLS, and statuses
-// that are not Retryable. Callers look at their context first.
-func Transient(err error) bool {
-	var (
-		status  *StatusError
-		dns     *net.DNSError
-		verify  *tls.CertificateVerificationError
-		unknown x509.UnknownAuthorityError
-		record  tls.RecordHeaderError
-		alert   tls.AlertError
-	)
-	switch {
-	case err == nil:
-		return false
-	case errors.As(err, &status):
-		return Policy{}.Retryable(status.Code)
-	case errors.As(err, &dns):
-		return !dns.IsNotFound
-	case errors.Is(err, ErrNotAllowed), errors.Is(err, ErrRetryAfter), errors.Is(err, ranges.ErrNone),
-		errors.Is(err, ErrChanged), errors.Is(err, ErrAnswer), errors.Is(err, http.ErrSchemeMismatch):
-		return false
-	case errors.As(err, &verify), errors.As(err, &unknown), errors.As(err, &record), errors.As(err, &alert):
-		return false
-	}
-	return true
 }

@@ -104,9 +104,12 @@ func TestTransient(t *testing.T) {
 		{&StatusError{Code: 503}, true},
 		{&StatusError{Code: 404}, false},
 	} {
-		if got := Transient(c.err); got != c.want {
+		if got := Transient(c.err, true); got != c.want {
 			t.Errorf("%v: got %v", c.err, got)
 		}
+	}
+	if Transient(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, false) {
+		t.Error("a host that never answered may yet be asked again")
 	}
 }
 

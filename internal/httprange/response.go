@@ -2,7 +2,6 @@ package httprange
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -89,6 +88,9 @@ func (b *Body) send() (resp *http.Response, ranged bool, err error) {
 	b.meter.Add(0, time.Since(began))
 	if err != nil {
 		return nil, false, withoutURL(err)
+	}
+	if b.g.Answered != nil {
+		b.g.Answered.Store(true)
 	}
 	return resp, ranged, nil
 }
@@ -280,15 +282,4 @@ func parseOffset(s string) (int64, bool) {
 	}
 	v, err := strconv.ParseInt(s, 10, 64)
 	return v, err == nil && v < 1<<63-1
-}
-
-// isOurs reports whether err was made by this package, so that a caller's
-// Transient is not asked about it.
-func isOurs(err error) bool {
-	for _, kind := range []error{ErrAnswer, ranges.ErrNone, ErrChanged, stall.ErrStalled, ErrNotAllowed, ErrRetryAfter, io.ErrUnexpectedEOF} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return errors.Is(err, context.DeadlineExceeded)
 }

@@ -14,7 +14,7 @@ import (
 // presigned URL is good for GET alone, and some servers count nothing for HEAD.
 // Errors are [*Error].
 func (g *Getter) Stat(ctx context.Context, newRequest NewRequest) (int64, error) {
-	head := Getter{Do: g.Do, Policy: g.Policy, Transient: g.Transient}
+	head := Getter{Do: g.Do, Policy: g.Policy, Answered: g.Answered}
 	head.Policy.Attempts = min(2, g.Policy.attempts())
 	size, err := head.stat(ctx, -1, func(ctx context.Context) (*http.Request, error) {
 		req, err := newRequest(ctx)

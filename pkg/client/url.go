@@ -7,7 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"syscall"
+	"sync/atomic"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/httprange"
@@ -15,7 +15,6 @@ import (
 	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
-	"github.com/carton-oci/carton-oci/pkg/registry"
 )
 
 // openURL opens a carton on a web server. Whoever names it means the host, so
@@ -34,10 +33,7 @@ func (c *call) openURL(ctx context.Context, address string) (carton.Source, erro
 		}
 		return req, nil
 	}
-	g := &httprange.Getter{Do: web.Do, Policy: c.opts.Registry.Policy, Transient: func(err error) bool {
-		// Nobody restarts a server that nobody has seen.
-		return !errors.Is(err, registry.ErrUnsafe) && !errors.Is(err, registry.ErrProxy) && !errors.Is(err, syscall.ECONNREFUSED) && httprange.Transient(err)
-	}}
+	g := &httprange.Getter{Do: web.Do, Policy: c.opts.Registry.Policy, Answered: new(atomic.Bool)}
 	r, err := httprange.NewReaderAt(ctx, g, get)
 	if errors.Is(err, ranges.ErrNone) {
 		return nil, hint.With(err, "download it, and use the file")

@@ -158,7 +158,7 @@ func (r *Repository) OpenRange(ctx context.Context, desc ocispec.Descriptor, off
 		Do:            r.getBlob(client),
 		Policy:        r.client.opts.Policy,
 		CheckResponse: r.host.answerError,
-		Transient:     func(err error) bool { return transient(ctx, err, r.host.reached.Load()) },
+		Answered:      &r.host.reached,
 	}
 	body, err := g.Open(r.pull(ctx), func(ctx context.Context) (*http.Request, error) {
 		return http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -178,7 +178,6 @@ func (r *Repository) getBlob(client *auth.Client) func(req *http.Request) (*http
 		if err != nil {
 			return nil, r.host.requestError(err)
 		}
-		r.host.reached.Store(true)
 		return resp, nil
 	}
 }

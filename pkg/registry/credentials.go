@@ -219,6 +219,7 @@ type credentialError struct{ err error }
 
 func (e *credentialError) Error() string   { return e.err.Error() }
 func (e *credentialError) Unwrap() []error { return []error{ErrCredentials, e.err} }
+func (*credentialError) Retryable() bool   { return false }
 
 func failCredentials(format string, args ...any) error {
 	return &credentialError{fmt.Errorf(format, args...)}

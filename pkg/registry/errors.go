@@ -12,6 +12,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -33,7 +34,7 @@ var (
 	ErrCredentials = errors.New("credentials are not available")
 	// ErrUnsafe: an answer that would send bytes or credentials where they don't
 	// belong.
-	ErrUnsafe = errors.New("unsafe answer of the registry")
+	ErrUnsafe = httprange.Final("unsafe answer of the registry")
 )
 
 // maxErrorBytes is how much of an error's body is read.
@@ -91,6 +92,9 @@ func (e *Error) Unwrap() error {
 	}
 	return nil
 }
+
+// Retryable reports whether another attempt may be answered otherwise.
+func (e *Error) Retryable() bool { return Policy{}.Retryable(e.Status) }
 
 // refuses reports whether an answer is about what an image manifest says. ECR
 // answers 405 UNSUPPORTED, "Invalid JSON syntax", to an artifactType it doesn't

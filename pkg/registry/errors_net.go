@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"syscall"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
@@ -76,6 +75,7 @@ type loginError struct{ host string }
 
 func (e *loginError) Error() string { return e.host + " wants a user name and a password" }
 func (*loginError) Unwrap() error   { return ErrUnauthorized }
+func (*loginError) Retryable() bool { return false }
 
 // tokenError gives an answer that oras-go has read, a token server's, the form
 // of ours.
@@ -122,30 +122,8 @@ func adviseNetwork(err error) error {
 	return err
 }
 
-// transient reports whether an error of a request may pass. reached says that
-// the host has answered before: one that never did and refuses the connection
-// is more likely misspelt than restarting.
-func transient(ctx context.Context, err error, reached bool) bool {
-	var (
-		answer *Error
-		creds  *credentialError
-		login  *loginError
-		slow   *slowError
-	)
-	switch {
-	case err == nil, ctx.Err() != nil:
-		return false
-	case errors.As(err, &slow):
-		return false
-	case errors.As(err, &answer):
-		return httprange.Policy{}.Retryable(answer.Status)
-	case errors.As(err, &creds), errors.As(err, &login), errors.Is(err, ErrUnsafe), errors.Is(err, ErrProxy):
-		return false
-	case errors.Is(err, syscall.ECONNREFUSED) && !reached:
-		return false
-	}
-	return httprange.Transient(err)
-}
+// transient reports whether an error of a request to h may pass.
+func (h *endpoint) transient(err error) bool { return httprange.Transient(err, h.reached.Load()) }
 
 // unsafe makes an ErrUnsafe.
 func unsafe(format string, args ...any) error {

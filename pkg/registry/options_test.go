@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -233,7 +234,7 @@ func TestCertificateHints(t *testing.T) {
 		if strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v shows the query", err)
 		}
-		if transient(t.Context(), err, true) {
+		if httprange.Transient(err, true) {
 			t.Errorf("%v is taken for transient", err)
 		}
 	}

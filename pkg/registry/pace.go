@@ -131,6 +131,7 @@ type slowError struct{ text string }
 
 func (e *slowError) Error() string { return e.text }
 func (*slowError) Unwrap() error   { return layout.ErrLimit }
+func (*slowError) Retryable() bool { return false }
 
 // saturated adds sizes that a stranger named.
 func saturated(a, b int64) int64 {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -175,7 +176,7 @@ func TestPushTooSlow(t *testing.T) {
 
 func TestSlowError(t *testing.T) {
 	_, _, err := race(1e6, time.Minute, 1e9)
-	if transient(t.Context(), err, true) {
+	if httprange.Transient(err, true) {
 		t.Error("it would be tried again")
 	}
 	if !errors.Is(err, layout.ErrLimit) || len(hint.Of(err)) != 1 {

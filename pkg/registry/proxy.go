@@ -2,13 +2,13 @@ package registry
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 )
@@ -23,7 +23,7 @@ func proxyFor(req *http.Request) (*url.URL, error) {
 }
 
 // ErrProxy: a proxy refuses to connect, and would again.
-var ErrProxy = errors.New("proxy refuses")
+var ErrProxy = httprange.Final("proxy refuses")
 
 // proxyAnswer tells what a proxy refuses from what may pass.
 func proxyAnswer(_ context.Context, proxy *url.URL, _ *http.Request, resp *http.Response) error {

@@ -93,7 +93,7 @@ func (u *upload) interrupted(ctx context.Context) error {
 func (u *upload) mayPass(ctx context.Context, f *fault) bool {
 	switch {
 	case f.status == 0:
-		return transient(ctx, f.err, u.repo.host.reached.Load())
+		return ctx.Err() == nil && u.repo.host.transient(f.err)
 	case u.repo.client.opts.Policy.Retryable(f.status):
 		return true
 	case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden, f.status == http.StatusRequestEntityTooLarge:
@@ -114,7 +114,7 @@ func (u *upload) findOffset(ctx context.Context, f *fault) error {
 	if f.status != http.StatusNotFound && f.status != http.StatusGone && u.repo.host.behaviour.resumes() && !u.rangeUnreliable {
 		off, location, err = u.repo.status(ctx, u.session.location, u.sent())
 	}
-	passing := err != nil && transient(ctx, err, true)
+	passing := ctx.Err() == nil && httprange.Transient(err, true)
 	switch {
 	case errors.Is(err, errGone), err == nil && f.off > 0 && off == u.off && f.refused:
 		u.loseSession(ctx, f)

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 )
@@ -28,14 +29,12 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 				return resp, nil
 			}
 			header = resp.Header
-		} else if reached := r.host.reached.Load(); !transient(ctx, err, reached) || ctx.Value(firstKey{}) != nil && !reached {
+		} else if ctx.Err() != nil || !r.host.transient(err) || ctx.Value(firstKey{}) != nil && !r.host.reached.Load() {
 			return nil, err
 		}
-		if tries.spent(r.policy) || req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
-			return resp, err
-		}
-		delay, derr := r.policy.Delay(tries.failures, header)
-		if derr != nil {
+		tries.failures++
+		delay, giveUp := r.policy.Next(tries.failures, header, err)
+		if giveUp != nil || req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
 			return resp, err // the answer itself says more
 		}
 		if resp != nil {
@@ -62,4 +61,40 @@ func again(req *http.Request) (*http.Request, error) {
 		clone.Body = body
 	}
 	return clone, nil
+}
+
+// tries counts the failures in a row of one piece of work: of an upload with every
+// question that it asks on its way, of a manifest with the answers that broke off.
+// Loops within loops count in one, or eight attempts of eight would be sixty-four.
+type tries struct{ failures int }
+
+type triesKey struct{}
+
+// withTries makes the requests under the context count in t.
+func withTries(ctx context.Context, t *tries) context.Context {
+	return context.WithValue(ctx, triesKey{}, t)
+}
+
+// triesOf returns the count of the work that a request belongs to, one of its own
+// where it belongs to none.
+func triesOf(ctx context.Context) *tries {
+	if t, ok := ctx.Value(triesKey{}).(*tries); ok {
+		return t
+	}
+	return &tries{}
+}
+
+// oneWork makes the requests under the context one piece of work, if they are not
+// part of one already.
+func oneWork(ctx context.Context) context.Context {
+	if _, ok := ctx.Value(triesKey{}).(*tries); ok {
+		return ctx
+	}
+	return withTries(ctx, &tries{})
+}
+
+// spent counts a failure, and reports whether it was the last.
+func (t *tries) spent(p Policy) bool {
+	t.failures++
+	return p.Exhausted(t.failures)
 }
