@@ -30,25 +30,7 @@ func (r rootFS) open(name string) (*os.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	info, err := r.root.Stat(name)
-	if err != nil {
-		return nil, renamed(err)
-	}
-	if !info.IsDir() {
-		return OpenIn(r.root, name)
-	}
-	f, err := r.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
-	if err != nil {
-		return nil, renamed(err)
-	}
-	if info, err = f.Stat(); err == nil && !info.IsDir() {
-		err = regular(name, info)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+	return opening{look: r.root.Stat, open: r.root.OpenFile, folders: true}.file(name)
 }
 
 // Stat implements [fs.StatFS].

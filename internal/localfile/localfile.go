@@ -26,50 +26,73 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"syscall"
 	"time"
 )
+
+// nonblock has a pipe opened without waiting for its other end; on Windows it says
+// nothing, where opening waits for nobody.
+const nonblock = syscall.O_NONBLOCK
 
 // ErrKind is wrapped by the error for what is no regular file.
 var ErrKind = errors.New("want a regular file")
 
 // Open opens a regular file for reading, through symlinks.
 func Open(name string) (*os.File, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, renamed(err)
-	}
-	if err := regular(name, info); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
-	return checked(f, name, nil, err)
+	return opening{look: os.Stat, open: os.OpenFile}.file(name)
 }
 
 // OpenIn opens a regular file of a folder for reading, through symlinks that stay
 // inside.
 func OpenIn(root *os.Root, name string) (*os.File, error) {
-	info, err := root.Stat(name)
-	if err != nil {
-		return nil, renamed(err)
-	}
-	if err := regular(name, info); err != nil {
-		return nil, err
-	}
-	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
-	return checked(f, name, nil, err)
+	return opening{look: root.Stat, open: root.OpenFile}.file(name)
 }
 
 // OpenItself is [OpenIn] that refuses a symlink.
 func OpenItself(root *os.Root, name string) (*os.File, error) {
-	info, err := root.Lstat(name)
+	return opening{look: root.Lstat, open: root.OpenFile, itself: true}.file(name)
+}
+
+// opening says how files are opened.
+type opening struct {
+	look    func(name string) (fs.FileInfo, error)
+	open    func(name string, flag int, mode fs.FileMode) (*os.File, error)
+	folders bool // they may be folders
+	itself  bool // what is opened must be what was looked at
+}
+
+// file opens one that is looked at before and afterwards.
+func (o opening) file(name string) (*os.File, error) {
+	before, err := o.look(name)
 	if err != nil {
 		return nil, renamed(err)
 	}
-	if err := regular(name, info); err != nil {
+	if err := o.check(name, before); err != nil {
 		return nil, err
 	}
-	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
-	return checked(f, name, info, err)
+	f, err := o.open(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, renamed(err)
+	}
+	after, err := f.Stat()
+	if err == nil {
+		err = o.check(name, after)
+	}
+	if err == nil && o.itself && !os.SameFile(before, after) {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("was put in another's place meanwhile")}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (o opening) check(name string, info fs.FileInfo) error {
+	if info.Mode().IsRegular() || o.folders && info.IsDir() {
+		return nil
+	}
+	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("is %s, %w", Kind(info.Mode()), ErrKind)}
 }
 
 // OpenRoot is [os.OpenRoot] that no pipe blocks.
@@ -85,39 +108,12 @@ func OpenRoot(dir string) (*os.Root, error) {
 	return root, err
 }
 
-// checked looks at what was opened: it must be a regular file, and the one that
-// was looked at before where that matters.
-func checked(f *os.File, name string, before fs.FileInfo, err error) (*os.File, error) {
-	if err != nil {
-		return nil, renamed(err)
-	}
-	info, err := f.Stat()
-	if err == nil {
-		err = regular(name, info)
-	}
-	if err == nil && before != nil && !os.SameFile(before, info) {
-		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("was put in another's place meanwhile")}
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 // renamed has errors say what the caller wanted, not which system call it took.
 func renamed(err error) error {
 	if p, ok := err.(*fs.PathError); ok { //nolint:errorlint // os gives it as it is
 		p.Op = "open"
 	}
 	return err
-}
-
-func regular(name string, info fs.FileInfo) error {
-	if info.Mode().IsRegular() {
-		return nil
-	}
-	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("is %s, %w", Kind(info.Mode()), ErrKind)}
 }
 
 // Kind says what a file is.

@@ -2,13 +2,14 @@ package tomlguard_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/tomlguard"
 )
 
-func TestCheckItemsCountsWhatCostsMemory(t *testing.T) {
+func TestItemsAreWhatCostsMemory(t *testing.T) {
 	long := strings.Repeat("n", 1100)
 	for name, c := range map[string]struct {
 		in   string
@@ -31,24 +32,24 @@ func TestCheckItemsCountsWhatCostsMemory(t *testing.T) {
 		"a long value":      {"a = \"" + long + "\"\nb = 1\n", 2},
 		"a comment":         {"a = 1 # [=,{.\nb = 2\n", 2},
 	} {
-		if err := tomlguard.CheckItems([]byte(c.in), c.want); err != nil {
+		if err := tomlguard.Check([]byte(c.in), math.MaxInt, c.want); err != nil {
 			t.Errorf("%s: at most %d: %v", name, c.want, err)
 		}
 		if c.want == 0 {
 			continue
 		}
-		if err := tomlguard.CheckItems([]byte(c.in), c.want-1); !errors.Is(err, tomlguard.ErrItems) {
+		if err := tomlguard.Check([]byte(c.in), math.MaxInt, c.want-1); !errors.Is(err, tomlguard.ErrItems) {
 			t.Errorf("%s: at most %d: got %v, want %v", name, c.want-1, err, tomlguard.ErrItems)
 		}
 	}
 }
 
-func TestCheckItemsSurvivesAnyNesting(t *testing.T) {
+func TestItemsSurviveAnyNesting(t *testing.T) {
 	deep := make([]byte, 1<<20)
 	for i := range deep {
 		deep[i] = '['
 	}
-	if err := tomlguard.CheckItems(deep, 1000); !errors.Is(err, tomlguard.ErrItems) {
+	if err := tomlguard.Check(deep, math.MaxInt, 1000); !errors.Is(err, tomlguard.ErrItems) {
 		t.Errorf("got %v, want %v", err, tomlguard.ErrItems)
 	}
 }

@@ -13,75 +13,114 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 )
 
-// ErrNesting means that a value lies deeper than allowed.
-var ErrNesting = errors.New("nested too deeply")
+var (
+	// ErrNesting: a value lies deeper than allowed.
+	ErrNesting = errors.New("nested too deeply")
+	// ErrItems: a document holds more keys, values and tables than allowed.
+	ErrItems = errors.New("too many keys, values and tables")
+)
 
-// Check returns an error wrapping ErrNesting, with the line, where a value of b
-// lies more than maxNesting levels deep. An array, an inline table, a dot in a
-// key and a name in a table's header are a level each.
-func Check(b []byte, maxNesting int) error {
-	s := scanner{rest: b, max: maxNesting, line: 1, fresh: true}
+// Check returns an error wrapping ErrNesting or ErrItems, with the line, where a
+// value of b lies more than maxNesting levels deep, or b holds more than maxItems of
+// what costs a parser memory.
+//
+// An array, an inline table, a dot in a key and a name in a table's header are a
+// level each. Items are keys, the names that a dotted key or header is made of,
+// brackets and commas: three bytes of TOML can cost a parser a kilobyte. As parsers
+// keep the whole path of every name, an item counts once more for every four levels
+// that it lies deep, and for every 512 bytes of names that lead to it.
+func Check(b []byte, maxNesting, maxItems int) error {
+	s := scanner{rest: b, line: 1, fresh: true, inKey: true}
 	for len(s.rest) > 0 {
-		if err := s.step(); err != nil {
-			return err
+		if s.step(); s.items > maxItems {
+			return fmt.Errorf("line %d: %w: more than %d", s.line, ErrItems, maxItems)
+		}
+		if s.path().levels > maxNesting {
+			return fmt.Errorf("line %d: %w: more than %d levels", s.line, ErrNesting, maxNesting)
 		}
 	}
 	return nil
 }
+
+// path is a piece of what leads to a value: levels, and the bytes of their names.
+type path struct{ levels, names int }
 
 type scanner struct {
 	rest  []byte
-	max   int
 	line  int
+	items int
 	fresh bool // nothing but white space stands in this line
 
-	header bool  // inside a table header
-	table  int   // levels of the table that the last header opened
-	open   []int // levels that each open bracket added
-	depth  int   // the sum of open
-	dots   int   // levels of the key that is being read
+	header bool   // inside a table header
+	table  path   // of the table that the last header opened
+	open   []path // that each open bracket added
+	around path   // the sum of open
+	key    path   // of the key that is being read
+	inKey  bool   // and not its value
+}
+
+// path is what leads to where the scanner is.
+func (s *scanner) path() path {
+	return path{s.table.levels + s.around.levels + s.key.levels, s.table.names + s.around.names + s.key.names}
 }
 
 // step consumes one byte, comment or string.
-func (s *scanner) step() error {
-	c := s.rest[0]
+func (s *scanner) step() {
+	c, left := s.rest[0], len(s.rest)
+	if strings.IndexByte("=.,[{", c) >= 0 {
+		at := s.path()
+		s.items += 1 + at.levels/4 + at.names/512
+	}
 	fresh := s.fresh
-	s.fresh = fresh && (c == ' ' || c == '\t' || c == '\n' || c == '\r')
+	s.fresh = fresh && strings.IndexByte(" \t\n\r", c) >= 0
 	switch c {
 	case '"', '\'':
 		s.skipString(c)
-		return nil
 	case '#':
 		end := bytes.IndexByte(s.rest, '\n')
 		if end < 0 {
-			end = len(s.rest)
+			end = left
 		}
 		s.rest = s.rest[end:]
-		return nil
-	case '\n':
+	default:
+		s.rest = s.rest[1:]
+	}
+	switch {
+	case c == '\n':
 		s.newline()
-	case '[', '{':
-		if c == '[' && fresh && len(s.open) == 0 {
-			s.header, s.table = true, 0
-		} else if err := s.push(); err != nil {
-			return err
-		}
-	case ']', '}':
+	case c == ',':
+		s.key, s.inKey = path{}, true
+	case c == '=':
+		s.inKey = false
+	case (c == '[' || c == '{') && !s.header && !(c == '[' && fresh && len(s.open) == 0):
+		s.push(path{1 + s.key.levels, s.key.names})
+		s.key, s.inKey = path{}, true
+	case (c == ']' || c == '}') && !s.header:
 		s.pop()
-	case ',', '=':
-		if c == ',' {
-			s.dots = 0
-		}
-	case '.':
-		s.dots++
+		s.key, s.inKey = path{}, false
+	default:
+		s.name(c, left-len(s.rest))
 	}
-	s.rest = s.rest[1:]
-	if levels := s.table + s.depth + s.dots; levels > s.max {
-		return fmt.Errorf("line %d: %w: more than %d levels", s.line, ErrNesting, s.max)
+}
+
+// name consumes n bytes of a key, beginning with c, or of a header with its brackets.
+func (s *scanner) name(c byte, n int) {
+	switch {
+	case c == '.':
+		s.key.levels++
+	case c == '[' && !s.header:
+		s.header, s.table.levels = true, 0
+	case c == '[' || c == '{':
+		s.push(path{levels: 1})
+	case c == ']' || c == '}':
+		s.pop()
 	}
-	return nil
+	if s.inKey {
+		s.key.names += n
+	}
 }
 
 // newline ends a key or header, but no bracket of a value.
@@ -89,33 +128,23 @@ func (s *scanner) newline() {
 	s.line++
 	s.fresh = true
 	if s.header {
-		s.table, s.header = s.dots+1, false
+		s.table, s.header = path{s.key.levels + 1, s.key.names}, false
 	}
-	s.dots = 0
+	s.key, s.inKey = path{}, true
 }
 
 // push opens a bracket below the key before it.
-func (s *scanner) push() error {
-	levels := 1
-	if !s.header {
-		levels += s.dots
-		s.dots = 0
-	}
-	if len(s.open) >= s.max {
-		return fmt.Errorf("line %d: %w: more than %d levels", s.line, ErrNesting, s.max)
-	}
-	s.open = append(s.open, levels)
-	s.depth += levels
-	return nil
+func (s *scanner) push(p path) {
+	s.open = append(s.open, p)
+	s.around.levels += p.levels
+	s.around.names += p.names
 }
 
 func (s *scanner) pop() {
 	if n := len(s.open); n > 0 {
-		s.depth -= s.open[n-1]
+		s.around.levels -= s.open[n-1].levels
+		s.around.names -= s.open[n-1].names
 		s.open = s.open[:n-1]
-	}
-	if !s.header {
-		s.dots = 0
 	}
 }
 

@@ -2,6 +2,7 @@ package tomlguard_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestDocumentsAtTheLimitPass(t *testing.T) {
 		"comment last":     "# " + strings.Repeat("[", 100),
 		"array over lines": "a = [\n[1, 2],\n[3, 4],\n]\n[b]\nc = 1.5",
 	} {
-		if err := tomlguard.Check([]byte(doc), most); err != nil {
+		if err := tomlguard.Check([]byte(doc), most, math.MaxInt); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		var v map[string]any
@@ -57,7 +58,7 @@ func TestDeeperDocumentsDoNot(t *testing.T) {
 		"after a comment":      "# x\na = " + strings.Repeat("[", most+1),
 		"after an open string": "a = \"x\nb = " + strings.Repeat("[", most+1),
 	} {
-		if err := tomlguard.Check([]byte(doc), most); !errors.Is(err, tomlguard.ErrNesting) {
+		if err := tomlguard.Check([]byte(doc), most, math.MaxInt); !errors.Is(err, tomlguard.ErrNesting) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -65,7 +66,7 @@ func TestDeeperDocumentsDoNot(t *testing.T) {
 
 func TestErrorNamesTheLine(t *testing.T) {
 	doc := "a = 1\nb = '''\n\n'''\nc = " + strings.Repeat("[", 11)
-	err := tomlguard.Check([]byte(doc), most)
+	err := tomlguard.Check([]byte(doc), most, math.MaxInt)
 	if err == nil || !strings.HasPrefix(err.Error(), "line 5: ") {
 		t.Errorf("got %v, want line 5", err)
 	}
@@ -76,7 +77,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add("a = [[[[{b.c = 1}]]]]\n[x.y]\n[[z.\"q\"]]\ns = '''a''''\n# c")
 	f.Add("a = \"\\\"\" # [\nb=\"\"\"\"\"\"\"\"")
 	f.Fuzz(func(t *testing.T, doc string) {
-		if tomlguard.Check([]byte(doc), most) != nil {
+		if tomlguard.Check([]byte(doc), most, math.MaxInt) != nil {
 			return
 		}
 		var v map[string]any

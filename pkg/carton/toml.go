@@ -20,10 +20,7 @@ func decodeTOML(name string, b []byte, limit, items int) (map[string]any, error)
 	case !utf8.Valid(b):
 		return nil, errorf(ErrFormat, name, "is not UTF-8")
 	}
-	if err := tomlguard.Check(b, MaxNesting); err != nil {
-		return nil, errorf(ErrLimit, name, "%v", err)
-	}
-	if err := tomlguard.CheckItems(b, items); err != nil {
+	if err := tomlguard.Check(b, MaxNesting, items); err != nil {
 		return nil, errorf(ErrLimit, name, "%v", err)
 	}
 	var table map[string]any
