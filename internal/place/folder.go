@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -58,7 +57,7 @@ func (d *Folder) begin() error {
 	return err
 }
 
-// recover ends what a process was killed over in the middle of [Folder.replace]: a
+// recover ends what a process was killed over in the middle of [Folder.putInPlace]: a
 // folder of the caller's gets its name back where it was not looked at yet, and the
 // new one is NAME.partial again. A NAME.partial.old that this package has not put
 // there is left alone. The caller holds the lock.
@@ -68,19 +67,19 @@ func (o *output) recover() error {
 		if err != nil || !o.isAside(fi) {
 			continue
 		}
-		switch named, err := o.parent.Lstat(o.base); {
+		named, err := o.parent.Lstat(o.base)
+		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			err = o.parent.Rename(aside, o.base)
-			if err == nil {
-				o.forget(fi)
-			}
-			return Explain("restore", o.name, err)
-		case err == nil && o.isOurs(named):
-			if err = o.moveBack(aside); err == nil {
-				o.forget(fi)
-			}
-			return Explain("restore", o.name, err)
+		case err != nil || !o.isOurs(named):
+			continue
+		default:
+			err = o.moveBack(aside)
 		}
+		if err == nil {
+			o.forget(fi)
+		}
+		return Explain("restore", o.name, err)
 	}
 	aside := o.partial() + oldSuffix
 	if fi, err := o.parent.Lstat(aside); err != nil || !o.isOurs(fi) {
@@ -101,9 +100,12 @@ func (o *output) checkFolder() error {
 	if isMountPoint(o.parent, o.base) {
 		return Explain("replace", o.name, syscall.EBUSY)
 	}
-	for _, in := range inUse() {
-		if os.SameFile(fi, in.info) {
-			return hint.With(&explained{fs.PathError{Op: "replace", Path: o.name, Err: errors.New("holds " + in.what)}},
+	// What nobody means to replace.
+	current, _ := os.Getwd()
+	home, _ := os.UserHomeDir()
+	for _, used := range [][2]string{{current, "holds the current folder"}, {home, "holds the user's home"}} {
+		if used[0] != "" && inside(used[0], fi) {
+			return hint.With(&explained{fs.PathError{Op: "replace", Path: o.name, Err: errors.New(used[1])}},
 				"give a folder below it, or another one")
 		}
 	}
@@ -247,31 +249,4 @@ func readNames(root *os.Root, dir string) ([]string, error) {
 	}
 	defer f.Close()
 	return f.Readdirnames(-1)
-}
-
-type usedFolder struct {
-	info fs.FileInfo
-	what string
-}
-
-// inUse returns the folders that nobody means to replace: those that hold the
-// current folder and the user's home.
-func inUse() []usedFolder {
-	var used []usedFolder
-	add := func(dir string, err error, what string) {
-		for err == nil && dir != "" {
-			if fi, err := os.Stat(dir); err == nil {
-				used = append(used, usedFolder{fi, what})
-			}
-			if dir == filepath.Dir(dir) {
-				return
-			}
-			dir = filepath.Dir(dir)
-		}
-	}
-	cwd, err := os.Getwd()
-	add(cwd, err, "the current folder")
-	home, err := os.UserHomeDir()
-	add(home, err, "the user's home")
-	return used
 }

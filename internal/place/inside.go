@@ -1,6 +1,7 @@
 package place
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -11,9 +12,11 @@ import (
 // what does.
 func Inside(name, dir string) bool {
 	want, err := os.Stat(dir)
-	if err != nil || !want.IsDir() {
-		return false
-	}
+	return err == nil && want.IsDir() && inside(name, want)
+}
+
+// inside is Inside of a folder that is open.
+func inside(name string, dir fs.FileInfo) bool {
 	at, err := filepath.Abs(name)
 	if err != nil {
 		return false
@@ -32,7 +35,7 @@ func Inside(name, dir string) bool {
 		at = filepath.Dir(at)
 	}
 	for {
-		if fi, err := os.Stat(at); err == nil && os.SameFile(fi, want) {
+		if fi, err := os.Stat(at); err == nil && os.SameFile(fi, dir) {
 			return true
 		}
 		if at == filepath.Dir(at) {

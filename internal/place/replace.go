@@ -1,6 +1,7 @@
 package place
 
 import (
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ func (d *Folder) MayReplace(known Known) error {
 func (o *output) judge(known Known) (func(string, bool) bool, error) {
 	root, err := o.parent.OpenRoot(o.base)
 	if errors.Is(err, fs.ErrNotExist) {
-		return known(nothing{}), nil
+		return known(embed.FS{}), nil // which holds nothing
 	}
 	if err != nil {
 		return nil, Explain("replace", o.name, err)
@@ -62,13 +63,6 @@ func (o *output) judge(known Known) (func(string, bool) bool, error) {
 	defer root.Close()
 	is := known(root.FS())
 	return is, o.refuseStrangers(root, is)
-}
-
-// nothing is a folder that holds nothing.
-type nothing struct{}
-
-func (nothing) Open(name string) (fs.File, error) {
-	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
 // refuseStrangers is the error for a folder that holds what known does not know.
