@@ -38,7 +38,7 @@ func (r *Repository) Resolve(ctx context.Context, reference string) (ocispec.Des
 	}
 	desc, err := read(ctx, r, func(ctx context.Context) (ocispec.Descriptor, error) { return r.resolve(ctx, u, want) })
 	if err != nil {
-		return desc, fmt.Errorf("resolve %s: %w", reference, err)
+		return desc, fmt.Errorf("%s: %w", named(reference), err)
 	}
 	return desc, nil
 }
@@ -59,9 +59,17 @@ func (r *Repository) ResolveManifest(ctx context.Context, reference string) (oci
 		return a, err
 	})
 	if err != nil {
-		return a.desc, nil, fmt.Errorf("resolve %s: %w", reference, err)
+		return a.desc, nil, fmt.Errorf("%s: %w", named(reference), err)
 	}
 	return a.desc, a.raw, nil
+}
+
+// named is how errors call what a manifest was asked for by.
+func named(reference string) string {
+	if CheckTag(reference) == nil {
+		return "tag " + reference
+	}
+	return reference
 }
 
 // manifestURL returns where a tag or digest is asked for, and the digest.

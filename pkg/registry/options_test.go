@@ -218,6 +218,30 @@ func TestTransportsUseEnvironment(t *testing.T) {
 	}
 }
 
+// TestUnknownHosts: of a name that DNS does not have it is said who wrote it.
+func TestUnknownHosts(t *testing.T) {
+	for name, tt := range map[string]struct {
+		host      string // that is not known
+		op        string
+		err, hint string
+	}{
+		"the registry's":    {"ghcr.oi", "dial", "there is no host ghcr.oi, says the DNS server 10.0.0.1:53", "check how it is spelt"},
+		"with a dot":        {"ghcr.oi.", "dial", "there is no host ghcr.oi.", "check how it is spelt"},
+		"the proxy's":       {"prxy.example", "proxyconnect", "there is no host prxy.example", "HTTPS_PROXY or HTTP_PROXY names it"},
+		"another":           {"tokens.example", "dial", "ghcr.oi:443: there is no host tokens.example", "the registry sends to that host"},
+		"one that is a lie": {"a\x1b[2J", "dial", `there is no host "a\x1b[2J"`, "the registry sends"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cause := &net.OpError{Op: tt.op, Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: tt.host, Server: "10.0.0.1:53", IsNotFound: true}}
+			err := (&endpoint{host: "ghcr.oi:443"}).requestError(&url.Error{Op: "Get", URL: "https://ghcr.oi/?secret", Err: cause})
+			checkError(t, err, cause, tt.err, tt.hint)
+			if httprange.Transient(err, true) {
+				t.Errorf("%v is taken for transient", err)
+			}
+		})
+	}
+}
+
 // TestCertificateHints: what is wrong with a certificate or a name is said, and
 // does not pass.
 func TestCertificateHints(t *testing.T) {
@@ -227,7 +251,6 @@ func TestCertificateHints(t *testing.T) {
 	}{
 		{&tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired, Cert: &x509.Certificate{}}}, "out of date"},
 		{&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "x"}}, "another host's"},
-		{&net.DNSError{Err: "no such host", Name: "ghcr.oi", IsNotFound: true}, "check the registry's name"},
 	} {
 		err := (&endpoint{host: "ghcr.io"}).requestError(&url.Error{Op: "Get", URL: "https://ghcr.io/?secret", Err: tt.err})
 		checkError(t, err, tt.err, "ghcr.io: ", tt.hint)

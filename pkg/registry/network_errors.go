@@ -55,7 +55,41 @@ func (h *endpoint) requestError(err error) error {
 		// oras-go's judgement of an answer: the same answer gets the same.
 		err = fmt.Errorf("%w: %s: %w", ErrUnsafe, h.host, err)
 	}
+	if dns := (*net.DNSError)(nil); errors.As(err, &dns) && dns.IsNotFound {
+		return h.unknownHost(dns, secret.Error(err))
+	}
 	return adviseNetwork(secret.Error(err))
+}
+
+// unknownHostError: a name that DNS does not have.
+type unknownHostError struct {
+	dns *net.DNSError
+	err error
+}
+
+func (e *unknownHostError) Error() string {
+	text := "there is no host " + errtext.Short(e.dns.Name)
+	if e.dns.Server != "" {
+		text += ", says the DNS server " + e.dns.Server
+	}
+	return text
+}
+func (e *unknownHostError) Unwrap() error { return e.err }
+
+// unknownHost says where a name that DNS does not have comes from: the user's
+// reference, the environment, or an answer of the registry.
+func (h *endpoint) unknownHost(dns *net.DNSError, err error) error {
+	unknown := &unknownHostError{dns, err}
+	own := url.URL{Host: h.host}
+	connect := (*net.OpError)(nil)
+	switch {
+	case errors.As(err, &connect) && connect.Op == "proxyconnect":
+		return hint.With(unknown, "HTTPS_PROXY or HTTP_PROXY names it: correct it, or unset it where there is no proxy")
+	case !strings.EqualFold(strings.TrimSuffix(dns.Name, "."), own.Hostname()):
+		return hint.With(fmt.Errorf("%s: %w", h.host, unknown), "the registry sends to that host; it is the registry's to mend")
+	}
+	return hint.With(unknown, "%s stands before the first slash, where the registry's name is: check how it is spelt; "+
+		"a file or folder of that name begins with ./, and where a proxy is needed, HTTPS_PROXY names it", userHost(h.host))
 }
 
 // passes reports whether an error that came with no request, or while an answer was
@@ -103,7 +137,6 @@ func adviseNetwork(err error) error {
 		invalid x509.CertificateInvalidError
 		name    x509.HostnameError
 		record  tls.RecordHeaderError
-		dns     *net.DNSError
 	)
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
@@ -114,8 +147,6 @@ func adviseNetwork(err error) error {
 		return hint.With(err, "the certificate is out of date, or this machine's clock is wrong")
 	case errors.As(err, &name):
 		return hint.With(err, "the certificate is another host's; check the registry's name")
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return hint.With(err, "check the registry's name, and HTTPS_PROXY where there is a proxy")
 	case strings.Contains(err.Error(), http.StatusText(http.StatusProxyAuthRequired)):
 		return hint.With(err, "write the proxy's user and password into HTTPS_PROXY")
 	}
