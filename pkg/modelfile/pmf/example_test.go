@@ -17,10 +17,10 @@ func ExampleRead() {
 		return
 	}
 	fmt.Println(m.Name, "by", m.Producer.Name, m.Producer.Version, "is", m.Training.Status)
-	fmt.Println(m.Verify(tree))
+	fmt.Println(len(m.Sums()), "files have a recorded MD5")
 	// Output:
 	// model_name by faster_rcnn 0.4.0 is running
-	// <nil>
+	// 5 files have a recorded MD5
 }
 
 func ExampleInvalid() {
@@ -37,6 +37,6 @@ func ExampleInvalid() {
 		}
 	}
 	// Output:
-	// metadata.yaml: model.training.status: line 40: got walking, want pending, running, finished or failed (status)
-	// metadata.yaml: model.training.latest_epoch: line 36: got 12, before start_epoch, 13 (time-order)
+	// metadata.yaml: model.training.status: line 40: is walking, and must be pending, running, finished or failed (status)
+	// metadata.yaml: model.training.latest_epoch: line 36: is 12, before start_epoch, 13 (time-order)
 }

@@ -94,17 +94,17 @@ func (t *tree) compareNested(m *Model) {
 	in := t.meta.init
 	if ref := in.reference; ref.there() && (ref.kind() == kindString || ref.kind() == kindInteger) {
 		if !slices.ContainsFunc(m.Checkpoints, func(c Checkpoint) bool { return c.identity == ref.identity() }) {
-			ref.violate(RuleInitCheckpoint, "got %s, which is no registered checkpoint of the tree in %s", ref.describe(), InitialisationFolder)
+			ref.violate(RuleInitCheckpoint, "is %s, which is no registered checkpoint of the tree in %s", ref.describe(), InitialisationFolder)
 		}
 	}
 	if in.id.there() && in.id.kind() == kindString && in.id.node.Value != m.ID {
-		in.id.warn(RuleInitIdentity, "got %s, and the tree in %s is %s", short(in.id.node.Value), InitialisationFolder, short(m.ID))
+		in.id.warn(RuleInitIdentity, "is %s, and the tree in %s is %s", short(in.id.node.Value), InitialisationFolder, short(m.ID))
 	}
 	if !in.name.isNull() && in.name.kind() == kindString && in.name.node.Value != m.Name {
-		in.name.warn(RuleInitIdentity, "got %s, and the tree in %s is named %s", short(in.name.node.Value), InitialisationFolder, short(m.Name))
+		in.name.warn(RuleInitIdentity, "is %s, and the tree in %s is named %s", short(in.name.node.Value), InitialisationFolder, short(m.Name))
 	}
 	if in.Path != "" && in.Path != InitialisationFolder {
-		in.value.warn(RuleInitialisationAt, "got %s, and the tree is %s", short(in.Path), InitialisationFolder)
+		in.value.warn(RuleInitialisationAt, "is %s, and the tree lies in %s", short(in.Path), InitialisationFolder)
 	}
 }
 
@@ -122,11 +122,11 @@ func (t *tree) checkInitialFile(names []string) {
 	}
 	for _, other := range names {
 		if other != name {
-			t.violate(RuleInitExtra, path.Join(InitialisationFolder, other), 0, "lies beside %s, want one file", short(name))
+			t.violate(RuleInitExtra, path.Join(InitialisationFolder, other), 0, "lies beside %s, and only one file may be there", short(name))
 		}
 	}
 	if in.Path != file {
-		in.value.warn(RuleInitialisationAt, "got %s, and the file is %s", short(in.Path), short(file))
+		in.value.warn(RuleInitialisationAt, "is %s, and the file is %s", short(in.Path), short(file))
 	}
 	t.meta.model.Initialisation = []File{{Path: file, Hash: in.Hash}}
 	t.sum(in.located, file)

@@ -25,8 +25,6 @@ type located struct {
 type checkpoint struct {
 	located
 	reference string // as an identity: "integer 12", "string 12"
-	at        value  // the key
-	epoch     *int64
 }
 
 // initForm is one of the three forms of initialisation.
@@ -74,24 +72,22 @@ func (r *report) readMetadata(raw []byte) *metadata {
 
 func (m *metadata) readFormat(v value) {
 	format := v.section([]string{"producer", "version"}, nil)
-	if s, ok := format["version"].text(); ok && s != FormatVersion {
-		format["version"].violate(RuleFormatVersion, "got %s, want %s", short(s), FormatVersion)
-	}
+	checkVersion(format["version"])
 	producer := format["producer"].section([]string{"name", "version"}, nil)
 	p := &m.model.Producer
-	var ok bool
-	if p.Name, ok = producer["name"].text(); ok && !producerName.MatchString(p.Name) {
-		producer["name"].violate(RuleProducerName, "got %s, want a letter and then letters, digits or _", short(p.Name))
+	var named bool
+	if p.Name, named = producer["name"].text(); named && !producerName.MatchString(p.Name) {
+		producer["name"].violate(RuleProducerName, "%s is not a letter and then letters, digits or _", short(p.Name))
 	}
 	version := producer["version"].section([]string{"format", "value"}, nil)
-	p.VersionFormat, ok = version["format"].text()
+	versionFormat, ok := version["format"].text()
 	p.Version, _ = version["value"].text()
 	switch {
 	case !ok || !version["value"].there():
-	case p.VersionFormat != versionPEP440:
-		version["format"].warn(RuleVersionFormat, "got %s, want %s: the version is not checked", short(p.VersionFormat), versionPEP440)
+	case versionFormat != versionPEP440:
+		version["format"].warn(RuleVersionFormat, "the version is not checked: its format is %s, and only %s is known", short(versionFormat), versionPEP440)
 	case p.Version != "" && !pep440.MatchString(p.Version) || p.Version == "" && version["value"].kind() == kindString:
-		version["value"].violate(RuleVersionValue, "got %s, want a version as in PEP 440", short(p.Version))
+		version["value"].violate(RuleVersionValue, "%s is not a version as in PEP 440", short(p.Version))
 	}
 }
 
@@ -101,7 +97,7 @@ func readFile(fields map[string]value) located {
 	f.Path = readPath(f.value)
 	var ok bool
 	if f.Hash, ok = f.hash.text(); ok && !md5Form.MatchString(f.Hash) {
-		f.hash.violate(RuleHash, "got %s, want 32 lower-case hex digits", short(f.Hash))
+		f.hash.violate(RuleHash, "%s is not 32 lower-case hex digits", short(f.Hash))
 		f.Hash = ""
 	}
 	return f
@@ -118,11 +114,11 @@ func readPath(v value) string {
 	case s == "":
 		v.violate(RulePath, "is empty")
 	case strings.HasPrefix(s, "./"):
-		v.violate(RulePath, "got %s, want %s", short(s), short(clean))
+		v.violate(RulePath, "%s begins with ./: write it as %s", short(s), short(clean))
 	case path.IsAbs(s), clean == "..", strings.HasPrefix(clean, "../"):
-		v.violate(RulePath, "got %s, want a path inside the tree", short(s))
+		v.violate(RulePath, "%s leads out of the tree: name a file in it", short(s))
 	case strings.ContainsAny(s, "\\\x00"), !utf8.ValidString(s):
-		v.violate(RulePath, "got %s, want a path with slashes", short(s))
+		v.violate(RulePath, "%s is not UTF-8, or holds a backslash: separate folders with slashes", short(s))
 	default:
 		return clean
 	}
@@ -142,7 +138,7 @@ func (m *metadata) readInitialisation(v value) {
 	switch {
 	case v.kind() != kindMapping:
 	case pmf.there() == file.there():
-		v.violate(RuleInitialisation, "got %s, want null, pmf or file", map[bool]string{true: "both pmf and file", false: "neither pmf nor file"}[pmf.there()])
+		v.violate(RuleInitialisation, "has %s: give one of them, or null", map[bool]string{true: "both pmf and file", false: "neither pmf nor file"}[pmf.there()])
 	case pmf.there():
 		fields := pmf.section([]string{"id", "checkpoint", "path"}, []string{"name"})
 		in.name, in.id, in.reference = fields["name"], fields["id"], fields["checkpoint"]
@@ -166,7 +162,7 @@ func checkReference(v value) bool {
 		return false
 	}
 	if k := v.kind(); k != kindString && k != kindInteger {
-		v.violate(RuleReference, "got %s, want a string or an integer", v.describe())
+		v.violate(RuleReference, "is %s, and must be a string or an integer", v.describe())
 		return false
 	}
 	return true

@@ -20,9 +20,6 @@ const (
 	MaxFiles = 100_000
 )
 
-// FormatVersion is the one version of the format there is.
-const FormatVersion = "1.0.0"
-
 // ErrInvalid is wrapped by every error that is about a broken rule.
 var ErrInvalid = errors.New("breaks the Plums Model Format")
 
@@ -77,26 +74,21 @@ type Checkpoint struct {
 	File
 	// Reference is the checkpoint's name; an integer is written in decimal.
 	Reference string
-	// Epoch is when it was made.
-	Epoch int64
 
 	identity string // the reference with its type
 }
 
 // Producer is the program that made a model.
 type Producer struct {
-	Name          string
-	VersionFormat string // "py_pa": PEP 440
-	Version       string
+	Name, Version string
 }
 
-// Training is the state of a training. Times are in seconds since 1970; a nil
-// time or epoch is one that has not come.
+// Training is the state of a training.
 type Training struct {
 	// Status is "pending", "running", "finished" or "failed".
-	Status                            string
-	StartTime, LatestTime, EndTime    *float64
-	StartEpoch, LatestEpoch, EndEpoch *int64
+	Status string
+	// LatestEpoch is nil where none has come.
+	LatestEpoch *int64
 	// Latest is the reference of the latest checkpoint, "" for none.
 	Latest string
 }
@@ -184,8 +176,8 @@ func isFolder(fsys fs.FS, name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Read reads the tree in fsys and checks every rule but hashes, which [Model]
-// Verify does: of the files it reads metadata.yaml alone, and its like in
+// Read reads the tree in fsys and checks every rule but hashes, for which [Model]
+// Sums is there: of the files it reads metadata.yaml alone, and its like in
 // nested trees. An error that is no [*Invalid] is fsys's own.
 func Read(fsys fs.FS, opts Options) (*Model, error) {
 	m, r, err := readTree(fsys, 0)

@@ -97,22 +97,19 @@ func TestTheExampleIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Verify(fsys); err != nil {
+	if err := verify(m, fsys); err != nil {
 		t.Error(err)
 	}
 	file := func(name string) pmf.File { return pmf.File{Path: name, Hash: md5Hex(fsys[name].Data)} }
 	want := &pmf.Model{
 		MetadataFile: "metadata.yaml", Name: "model_name", ID: "3d6acb1fce4469ee1559ba16e02f922f",
-		Producer: pmf.Producer{Name: "faster_rcnn", VersionFormat: "py_pa", Version: "0.4.0"},
-		Training: pmf.Training{
-			Status: "running", StartTime: ptr(1552464823.166782), LatestTime: ptr(1552481973.357268),
-			StartEpoch: ptr(int64(0)), LatestEpoch: ptr(int64(12)), Latest: "12",
-		},
+		Producer:      pmf.Producer{Name: "faster_rcnn", Version: "0.4.0"},
+		Training:      pmf.Training{Status: "running", LatestEpoch: ptr(int64(12)), Latest: "12"},
 		Configuration: "model_configuration.py", BuildParameters: "data/build_parameters.yaml",
 		Checkpoints: []pmf.Checkpoint{
-			{File: file("data/checkpoints/1.h5"), Reference: "1", Epoch: 1},
-			{File: file("data/checkpoints/10.h5"), Reference: "10", Epoch: 10},
-			{File: file("data/checkpoints/12.h5"), Reference: "12", Epoch: 12},
+			{File: file("data/checkpoints/1.h5"), Reference: "1"},
+			{File: file("data/checkpoints/10.h5"), Reference: "10"},
+			{File: file("data/checkpoints/12.h5"), Reference: "12"},
 		},
 		Initialisation: []pmf.File{file(initialFile)},
 	}
@@ -125,8 +122,8 @@ func TestTheExampleIsRead(t *testing.T) {
 }
 
 // The text as it is printed, without the files that its hashes are of, differs
-// from every one of ours, and Verify says so of all.
-func TestVerifyNamesEveryFileThatDiffers(t *testing.T) {
+// from every one of ours, and Sums says so of all.
+func TestSumsNameEveryFileThatDiffers(t *testing.T) {
 	fsys := exampleTree()
 	fsys["metadata.yaml"] = &fstest.MapFile{Data: []byte(exampleText)}
 	found := violations(t, fsys, pmf.Options{})
@@ -182,7 +179,7 @@ func TestAnErrorReads(t *testing.T) {
 	fsys := exampleTree()
 	fsys["metadata.yaml"].Data = bytes.ReplaceAll(fsys["metadata.yaml"].Data, []byte("latest: 12\n"), []byte("latest: 13\n"))
 	_, err := pmf.Read(fsys, pmf.Options{})
-	const want = "metadata.yaml: model.training.latest: line 35: got the integer 13, which is no registered checkpoint (latest-registered)"
+	const want = "metadata.yaml: model.training.latest: line 35: is the integer 13, which is no registered checkpoint (latest-registered)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -238,7 +235,7 @@ func TestNestedTreesAreRead(t *testing.T) {
 	if m.Nested == nil || m.Nested.Nested == nil || m.Nested.Nested.Nested != nil {
 		t.Fatalf("got %+v, want two nested trees", m)
 	}
-	if err := m.Verify(fsys); err != nil {
+	if err := verify(m, fsys); err != nil {
 		t.Error(err)
 	}
 	innermost := "data/initialisation/data/initialisation/" + initialFile
@@ -389,7 +386,7 @@ func TestEmptyValuesAreQuoted(t *testing.T) {
 	fsys := exampleTree()
 	raw := strings.Replace(string(fsys["metadata.yaml"].Data), "value: 0.4.0", `value: ""`, 1)
 	fsys["metadata.yaml"] = &fstest.MapFile{Data: []byte(raw)}
-	if _, err := pmf.Read(fsys, pmf.Options{}); err == nil || !strings.Contains(err.Error(), `got "", want a version`) {
+	if _, err := pmf.Read(fsys, pmf.Options{}); err == nil || !strings.Contains(err.Error(), `"" is not a version`) {
 		t.Errorf("got %v", err)
 	}
 }

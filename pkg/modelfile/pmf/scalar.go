@@ -101,12 +101,12 @@ func (v value) describe() string {
 // short writes text from outside, cut where it is long.
 func short(s string) string { return errtext.Short(s) }
 
-func (v value) wrongType(want string) {
+func (v value) wrongType(right string) {
 	if v.kind() == kindTagged {
-		v.violate(RuleTag, "has the tag %s, want none", short(v.node.Tag))
+		v.violate(RuleTag, "has the tag %s: leave it out", short(v.node.Tag))
 		return
 	}
-	v.violate(RuleType, "got %s, want %s", v.describe(), want)
+	v.violate(RuleType, "is %s, and must be %s", v.describe(), right)
 }
 
 // isNull reports whether a value is not there, or is null.
@@ -120,7 +120,7 @@ func (v value) text() (s string, ok bool) {
 	case v.kind() == kindString:
 		return v.node.Value, true
 	case v.node.Kind == yaml.ScalarNode && v.kind() != kindNull && v.kind() != kindTagged:
-		v.violate(RuleType, "got %s, want a string: put it into quotes", v.describe())
+		v.violate(RuleType, "is %s, and must be a string: put it into quotes", v.describe())
 	default:
 		v.wrongType("a string")
 	}
@@ -147,7 +147,7 @@ func (v value) integer(orNull bool) *int64 {
 	}
 	n, ok := v.parseInteger()
 	if !ok {
-		v.violate(RuleType, "got %s, want an integer of 64 bits", short(v.node.Value))
+		v.violate(RuleType, "%s does not fit into 64 bits", short(v.node.Value))
 		return nil
 	}
 	return &n
@@ -167,7 +167,7 @@ func (v value) number() *float64 {
 		f, ok = float64(n), true
 	}
 	if !ok || math.IsNaN(f) || math.IsInf(f, 0) {
-		v.violate(RuleType, "got %s, want a finite number", short(v.node.Value))
+		v.violate(RuleType, "%s is not a finite number", short(v.node.Value))
 		return nil
 	}
 	return &f

@@ -78,7 +78,7 @@ func readTree(fsys fs.FS, depth int) (*Model, *report, error) {
 		r.violate(RuleMetadata, metadataName, 0, "is missing")
 		return &Model{}, r, nil
 	case 2:
-		r.violate(RuleMetadataTwice, metadataAltName, 0, "is there beside %s, want one of them", metadataName)
+		r.violate(RuleMetadataTwice, metadataAltName, 0, "is there beside %s: remove one of them", metadataName)
 	}
 	r.file = names[len(names)-1] // metadata.yaml where there are both: it sorts last
 	raw, err := readDocument(fsys, r.file)
@@ -165,7 +165,7 @@ func (t *tree) checkConfiguration() error {
 		return nil // said already
 	}
 	if path.Dir(c.Path) != "." || c.Path == "." {
-		c.value.violate(RuleConfiguration, "got %s, want a file in the root", short(c.Path))
+		c.value.violate(RuleConfiguration, "is %s, and must be a file in the root", short(c.Path))
 		return nil
 	}
 	ok, err := t.isFile(c.Path)
@@ -208,7 +208,7 @@ func (t *tree) checkBuildParameters() error {
 	r := &report{file: buildParameters}
 	doc := r.document(raw)
 	if doc.there() && !doc.maps() && !doc.isNull() {
-		r.violate(RuleBuildParameters, buildParameters, doc.line(), "got %s, want a mapping", doc.describe())
+		r.violate(RuleBuildParameters, buildParameters, doc.line(), "is %s, and must be a mapping", doc.describe())
 	}
 	if len(bytes.TrimSpace(raw)) > 0 { // no parameters
 		t.violations = append(t.violations, r.violations...)
@@ -247,7 +247,7 @@ func (t *tree) list(dir string, rule Rule) ([]string, error) {
 		}
 		switch {
 		case mode.IsDir():
-			t.violate(rule, name, 0, "is a folder, want files only")
+			t.violate(rule, name, 0, "is a folder, and only files may be there")
 		case mode != 0:
 			t.violate(RuleSpecial, name, 0, "is neither a file nor a folder")
 		default:
@@ -288,7 +288,7 @@ func (t *tree) checkCheckpoints() error {
 			c.value.violate(RuleCheckpoint, "there is no file %s", short(file))
 		default:
 			if c.Path != file {
-				c.value.warn(RuleCheckpointAt, "got %s, and the file is %s", short(c.Path), short(file))
+				c.value.warn(RuleCheckpointAt, "is %s, and the file is %s", short(c.Path), short(file))
 			}
 			t.sum(c.located, file)
 		}

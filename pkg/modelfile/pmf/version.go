@@ -1,15 +1,12 @@
 package pmf
 
-import "regexp"
+// FormatVersion is the one version of the format there is. What is written of a
+// tree into carton.toml says it, too (pkg/pack).
+const FormatVersion = "1.0.0"
 
-// versionPEP440 is the one format of versions that the library registers.
-const versionPEP440 = "py_pa"
-
-// pep440 is the public regular expression of
-// https://peps.python.org/pep-0440/#appendix-b-parsing-version-strings-with-regular-expressions
-// without regard to case and without the white space that it accepts around.
-var pep440 = regexp.MustCompile(`(?i)^v?(?:(?:[0-9]+!)?[0-9]+(?:\.[0-9]+)*` + // epoch, release
-	`(?:[-_.]?(?:a|b|c|rc|alpha|beta|pre|preview)[-_.]?[0-9]*)?` + // pre-release
-	`(?:-[0-9]+|[-_.]?(?:post|rev|r)[-_.]?[0-9]*)?` + // post release
-	`(?:[-_.]?dev[-_.]?[0-9]*)?)` + // development release
-	`(?:\+[a-z0-9]+(?:[-_.][a-z0-9]+)*)?$`) // local version
+// checkVersion checks the version of the format that a document says it has.
+func checkVersion(v value) {
+	if s, ok := v.text(); ok && s != FormatVersion {
+		v.violate(RuleFormatVersion, "is version %s of the format, and there is only %s", short(s), FormatVersion)
+	}
+}

@@ -60,7 +60,7 @@ func (r *report) document(raw []byte) value {
 	}
 	if err == nil {
 		if err = dec.Decode(&more); err == nil {
-			r.violate(RuleDocuments, r.file, more.Line, "a second document begins here, want one")
+			r.violate(RuleDocuments, r.file, more.Line, "a second document begins here: leave one")
 			return nothing
 		}
 	}
