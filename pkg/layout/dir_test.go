@@ -155,7 +155,7 @@ func TestCreateDirTakesNoFolderThatHoldsSomething(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrNotFound", name, err)
 		}
 		b, desc := storetest.Blob(1, 10)
-		if err := d.Push(t.Context(), layout.Layer{Descriptor: desc, Open: storetest.Opener(b)}, layout.Watch{}); err != nil {
+		if err := d.Push(t.Context(), storetest.Layer(desc, b), layout.Watch{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := layout.OpenDir(d.Path()); err != nil {
@@ -168,7 +168,7 @@ func TestDirLeavesNothingOfAFailedPush(t *testing.T) {
 	d, _ := pushed(t, 1, "v1")
 	before := files(t, d.Path())
 	b, desc := storetest.Blob(9, 1<<20)
-	if err := d.Push(t.Context(), layout.Layer{Descriptor: desc, Open: storetest.Opener(b[1:])}, layout.Watch{}); !errors.Is(err, layout.ErrDigest) {
+	if err := d.Push(t.Context(), storetest.Layer(desc, b[1:]), layout.Watch{}); !errors.Is(err, layout.ErrDigest) {
 		t.Errorf("got %v, want ErrDigest", err)
 	}
 	if diff := cmp.Diff(before, files(t, d.Path())); diff != "" {
@@ -179,7 +179,7 @@ func TestDirLeavesNothingOfAFailedPush(t *testing.T) {
 func TestDirKeepsAnEmptyBlob(t *testing.T) {
 	d, _ := pushed(t, 1)
 	desc := descOf(typeLayer, nil)
-	if err := d.Push(t.Context(), layout.Layer{Descriptor: desc, Open: storetest.Opener(nil)}, layout.Watch{}); err != nil {
+	if err := d.Push(t.Context(), storetest.Layer(desc, nil), layout.Watch{}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := d.Stat(t.Context(), desc.Digest); n != 0 || err != nil {
@@ -511,7 +511,7 @@ func TestDirTakesOverWhatADeadProcessLeft(t *testing.T) {
 		// It was killed right after the rename.
 		"blobs/sha256/" + a.Layers[0].Digest.Encoded() + ".partial.journal": ours,
 	})
-	if err := d.Push(t.Context(), layout.Layer{Descriptor: desc, Open: storetest.Opener(b)}, layout.Watch{}); err != nil {
+	if err := d.Push(t.Context(), storetest.Layer(desc, b), layout.Watch{}); err != nil {
 		t.Error(err)
 	}
 	if err := d.PutManifest(t.Context(), a.Descriptor, a.Manifest, layout.PutOptions{Tags: []string{"v1"}}); err != nil {

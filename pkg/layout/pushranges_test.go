@@ -20,7 +20,7 @@ func TestPushSharesItsConnections(t *testing.T) {
 	spec := layout.ArtifactSpec{Config: configLayer()}
 	for i := range 4 {
 		b, desc := storetest.Blob(byte(i), 9<<20)
-		l := layout.Layer{Descriptor: desc, Open: storetest.Opener(b)}
+		l := storetest.Layer(desc, b)
 		l.OpenRange = func(_ context.Context, off, n int64) (io.ReadCloser, error) {
 			mu.Lock()
 			defer mu.Unlock()

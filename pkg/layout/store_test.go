@@ -12,11 +12,14 @@ import (
 
 func TestDirIsAStore(t *testing.T) {
 	storetest.TestStore(t, func() layout.Store {
-		d, err := layout.CreateDir(filepath.Join(t.TempDir(), "layout"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
+		return createDir(t, filepath.Join(t.TempDir(), "layout"))
+	})
+}
+
+// Whoever puts a store into a struct keeps what it promises.
+func TestDirInAStructIsAStore(t *testing.T) {
+	storetest.TestStore(t, func() layout.Store {
+		return struct{ layout.Store }{createDir(t, filepath.Join(t.TempDir(), "layout"))}
 	})
 }
 

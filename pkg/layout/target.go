@@ -132,10 +132,14 @@ func (s *target) CheckArtifact(context.Context, *Artifact) error { return nil }
 // Has implements [Store]: it asks for content under just this descriptor.
 func (s *target) Has(ctx context.Context, desc ocispec.Descriptor, _ func(off int64)) (bool, error) {
 	ok, err := s.t.Exists(ctx, desc)
-	if ok && err == nil {
-		s.remember(desc)
+	if !ok || err != nil {
+		return false, err
 	}
-	return ok, err
+	if other, ok := s.knownAs(desc); ok && other.Size != desc.Size { // a folder's target asks for the digest alone
+		return false, errorf(ErrDigest, string(desc.Digest), "is %d bytes in the target, want %d", other.Size, desc.Size)
+	}
+	s.remember(desc)
+	return true, nil
 }
 
 // Mount implements [Store]: a target has no repositories.

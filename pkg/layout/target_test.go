@@ -96,7 +96,7 @@ func TestTargetThatReadsNoFurtherThanTheLastByte(t *testing.T) {
 	b, desc := storetest.Blob(1, 1000)
 	s := layout.FromTarget(eager{memory.New()})
 	for name, other := range map[string][]byte{"longer": append(bytes.Clone(b), 0), "shorter": b[1:]} {
-		err := s.Push(t.Context(), layout.Layer{Descriptor: desc, Open: storetest.Opener(other)}, layout.Watch{})
+		err := s.Push(t.Context(), storetest.Layer(desc, other), layout.Watch{})
 		if !errors.Is(err, layout.ErrDigest) {
 			t.Errorf("%s: got %v, want ErrDigest", name, err)
 		}

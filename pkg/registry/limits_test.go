@@ -94,7 +94,8 @@ func TestOtherLimits(t *testing.T) {
 	checkError(t, offline(t, "ghcr.io").CheckArtifact(t.Context(), nameless), layout.ErrLimit, testDigest, "")
 }
 
-// TestPushAsksForLimits: a push of what is too large sends nothing.
+// TestPushAsksForLimits: a push of what is too large sends nothing, whoever has put
+// the repository into a struct.
 func TestPushAsksForLimits(t *testing.T) {
 	reg := registrytest.New(t, registrytest.Config{})
 	repo := dial(t, reg, "org/m", Options{})
@@ -107,7 +108,8 @@ func TestPushAsksForLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = layout.Push(t.Context(), repo, a, layout.PushOptions{Tags: []string{"v1"}, NoClobber: true})
+	wrapped := struct{ layout.Store }{repo}
+	_, err = layout.Push(t.Context(), wrapped, a, layout.PushOptions{Tags: []string{"v1"}, NoClobber: true})
 	checkError(t, err, layout.ErrLimit, "model/w: got 11 bytes, want at most 10", "")
 	if n := len(reg.Requests()); n != 0 {
 		t.Errorf("%d requests were sent", n)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestStore runs what every layout.Store has to pass, against registries of
-// several kinds.
+// several kinds, inside a struct: it keeps what the repository promises.
 func TestStore(t *testing.T) {
 	for name, conf := range map[string]registrytest.Config{
 		"plain":  {},
@@ -23,7 +23,8 @@ func TestStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			storetest.TestStore(t, func() layout.Store {
 				reg := registrytest.New(t, conf)
-				return dial(t, reg, "org/m", Options{Insecure: true, Credential: static("u", "p")})
+				opts := Options{Insecure: true, Credential: static("u", "p"), StateDir: t.TempDir()}
+				return struct{ layout.Store }{dial(t, reg, "org/m", opts)}
 			})
 		})
 	}

@@ -112,12 +112,30 @@ func putOfOtherBytes(t *testing.T, s layout.Store) {
 	}
 }
 
+func noClobber(t *testing.T, s layout.Store) {
+	mine, theirs := Artifact(t, 1), Artifact(t, 2)
+	put := func(a *layout.Artifact, tags ...string) error {
+		pushLayers(t, s, a)
+		return s.PutManifest(t.Context(), a.Descriptor, a.Manifest, layout.PutOptions{Tags: tags, NoClobber: true})
+	}
+	if err := errors.Join(put(theirs, "v1"), put(theirs, "v1", "v2")); err != nil {
+		t.Fatalf("tags that are new, or point to it already: %v", err)
+	}
+	if err := put(mine, "v3", "v1"); !errors.Is(err, layout.ErrTagExists) {
+		t.Errorf("got %v, want ErrTagExists", err)
+	}
+	wantManifest(t, s, "v1", theirs)
+	if _, err := s.Resolve(t.Context(), "v3"); !errors.Is(err, layout.ErrNotFound) {
+		t.Errorf("a tag moved although another could not: %v", err)
+	}
+}
+
 func pushesAtOnce(t *testing.T, s layout.Store) {
 	var workers sync.WaitGroup
 	for i := range 12 {
 		b, desc := Blob(byte(i%4), 200_000) // three of each
 		workers.Go(func() {
-			if err := s.Push(t.Context(), layout.Layer{Descriptor: desc, Open: Opener(b)}, layout.Watch{}); err != nil {
+			if err := s.Push(t.Context(), Layer(desc, b), layout.Watch{}); err != nil {
 				t.Error(err)
 			}
 		})
