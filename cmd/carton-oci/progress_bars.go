@@ -8,7 +8,6 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/download"
 	"github.com/carton-oci/carton-oci/internal/errtext"
-	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
 const (
@@ -40,7 +39,7 @@ func barLines(verb string, s sums, rate float64, moving []transfer, columns int)
 	var list []barLine
 	for _, t := range moving {
 		list = append(list, barLine{
-			carton.QuotePath(t.name), t.done, t.total,
+			errtext.Quote(t.name), t.done, t.total,
 			[]string{percentText(t.done, t.total), sizesText(t.done, t.total)},
 			[]string{t.note()},
 		})

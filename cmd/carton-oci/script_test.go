@@ -173,7 +173,7 @@ func scriptMake(ts *testscript.TestScript, _ bool, args []string) {
 func scriptManifest(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.RemoveAll(filepath.Join(dir, carton.ManifestName)))
-	m, err := carton.HashFS(context.Background(), os.DirFS(dir))
+	m, err := cartontest.Manifest(os.DirFS(dir))
 	ts.Check(err)
 	ts.Check(os.WriteFile(filepath.Join(dir, carton.ManifestName), m.Bytes(), 0o644))
 }

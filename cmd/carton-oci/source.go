@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/convert"
@@ -125,7 +126,7 @@ func (s *session) warnUnlisted(src *source) {
 // warnOfLayers warns of layers that hold no member.
 func (s *session) warnOfLayers(names []string) {
 	for _, name := range names {
-		s.warnf("%s is in the artifact, and is no member: MANIFEST does not list it", carton.QuotePath(name))
+		s.warnf("%s is in the artifact, and is no member: MANIFEST does not list it", errtext.Quote(name))
 	}
 }
 

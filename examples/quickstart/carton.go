@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/pack"
 )
 
 // static holds the files of the carton that training doesn't make: what the
@@ -45,10 +46,12 @@ func writeCarton(ctx context.Context, dir string, n *network, test []flower) (st
 			return "", err
 		}
 	}
-	manifest, err := carton.HashFS(ctx, os.DirFS(dir))
+	packed, err := pack.Open(ctx, []string{dir}, pack.Options{})
 	if err != nil {
 		return "", err
 	}
+	defer packed.Close()
+	manifest := packed.Manifest()
 	return manifest.ModelHash(), writeFile(filepath.Join(dir, carton.ManifestName), manifest.Bytes())
 }
 

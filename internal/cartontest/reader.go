@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash"
 	"io"
+	"io/fs"
 	"sync"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -91,4 +92,22 @@ type zeroReader struct{}
 func (zeroReader) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
+}
+
+// Manifest makes the MANIFEST that lists the files and symlinks of fsys, but for a
+// MANIFEST or LINKS that is there.
+func Manifest(fsys fs.FS) (*carton.Manifest, error) {
+	var entries []carton.Entry
+	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || p == carton.ManifestName || p == carton.LinksName {
+			return err
+		}
+		b, err := fs.ReadFile(fsys, p)
+		entries = append(entries, carton.Entry{Path: p, Hash: Bytes(b).Hash()})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return carton.NewManifest(entries)
 }

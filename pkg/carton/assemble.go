@@ -109,7 +109,7 @@ func listMembers(ctx context.Context, src Source) ([]Member, error) {
 	if got, want := len(members), len(src.Manifest().Entries()); got != want {
 		return nil, errorf(ErrFormat, ManifestName, "lists %d members, but there are %d", want, got)
 	}
-	return members, resolveSymlinks(members)
+	return members, ResolveSymlinks(members)
 }
 
 // assembly is a canonical carton that is being written.

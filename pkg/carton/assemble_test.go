@@ -66,7 +66,7 @@ func TestAssembleWritesThePlan(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := onlyFile(t, dir, "m.carton")
-			if want := serve(t, c.src, planned(t, c.src)); !bytes.Equal(got, want) {
+			if want := zipOfPlan(t, c.src, planned(t, c.src)); !bytes.Equal(got, want) {
 				t.Errorf("the file is not what the plan says: %d bytes, want %d", len(got), len(want))
 			}
 		})

@@ -49,6 +49,11 @@
 // LINKS is a text here, and a linked member opens with [ErrLink]: package links
 // follows links.
 //
+// Where what is: the zip form is zip_*.go, the folder form folder.go, both matched
+// with MANIFEST in members.go; carton.toml is info_*.go, and a field is a line of
+// info_fields.go; a rule that Check has is in check*.go, and one for a single text in
+// rule_*.go; writing is plan*.go, assemble.go and extract*.go.
+//
 // The specification is docs/specification/format.md of
 // https://github.com/VivekPanyam/carton; where it and its reference reader
 // disagree, this package writes what both accept and reads what either writes.

@@ -3,7 +3,6 @@ package carton_test
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"log"
 	"os"
 	"path/filepath"
@@ -76,26 +75,6 @@ func ExampleVerify() {
 	}
 	fmt.Println(report.OK(), report.Members, "members")
 	// Output: true 3 members
-}
-
-func ExampleFS() {
-	fsys := carton.FS(exampleCarton())
-	weights, err := fs.ReadFile(fsys, "model/model.pt") // verified, or an error
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("%s\n", weights)
-	// Output: weights
-}
-
-func ExampleHashFS() {
-	// The folder may come from anywhere; here it is a carton's own.
-	m, err := carton.HashFS(context.Background(), carton.FS(exampleCarton()))
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(m.ModelHash() == exampleCarton().Manifest().ModelHash())
-	// Output: true
 }
 
 func ExampleLinks_Marshal() {

@@ -92,7 +92,7 @@ func TestExtractGivesACarton(t *testing.T) {
 				t.Fatal(err)
 			}
 			fresh := cartontest.New(planFiles(), planLinks())
-			if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, serve(t, fresh, planned(t, fresh))) {
+			if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, zipOfPlan(t, fresh, planned(t, fresh))) {
 				t.Errorf("packed again it is another carton (%v)", err)
 			}
 		})

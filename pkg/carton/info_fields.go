@@ -42,13 +42,13 @@ var runnerTexts = []textField{
 // modelDescription is the one text that is written on several lines.
 const modelDescription = "model_description"
 
-// MaxShortDescription is the longest short_description that is not warned of, in
+// ShortDescriptionChars is the length of the longest short_description that is not warned of, in
 // characters. https://github.com/VivekPanyam/carton, docs/specification/format.md
-const MaxShortDescription = 100
+const ShortDescriptionChars = 100
 
 func checkShort(text string) error {
-	if n := utf8.RuneCountInString(text); n > MaxShortDescription {
-		return fmt.Errorf("is %d characters long, should be at most %d", n, MaxShortDescription)
+	if n := utf8.RuneCountInString(text); n > ShortDescriptionChars {
+		return fmt.Errorf("is %d characters long, should be at most %d", n, ShortDescriptionChars)
 	}
 	return nil
 }

@@ -16,9 +16,8 @@ import (
 //
 // Where everything lies is a function of the members' paths, sizes and symlink
 // targets alone. Only the CRC-32 of a member, which nothing but its content
-// tells, is filled in later ([Plan.SetCRC]). So one plan serves who writes
-// members in parallel, each at its final offset, and who serves any range of a
-// zip that nobody has written.
+// tells, is filled in later ([Plan.SetCRC]). So members can be written in
+// parallel, each at its final offset.
 //
 // # The bytes
 //
@@ -228,46 +227,6 @@ func (p *Plan) Extent(path string) (off, n int64, ok bool) {
 	}
 	m := &p.members[i]
 	return m.offset + m.header, m.data, true
-}
-
-// SegmentKind says what the bytes of a segment are.
-type SegmentKind int
-
-// The kinds of segments.
-const (
-	// SegmentHeader: what [Plan.Header] returns.
-	SegmentHeader SegmentKind = iota
-	// SegmentData: a member's content, or a symlink's target.
-	SegmentData
-	// SegmentTail: what [Plan.Tail] returns.
-	SegmentTail
-)
-
-// Segment is a run of the zip's bytes that come from one place.
-type Segment struct {
-	Kind SegmentKind
-	// Index is the member's; meaningless for the tail.
-	Index int
-	// Off and Len say where the segment lies in the zip, in bytes.
-	Off, Len int64
-}
-
-// Segment returns the segment that holds the zip's byte at off. ok is false
-// outside of the zip.
-func (p *Plan) Segment(off int64) (s Segment, ok bool) {
-	if off < 0 || off >= p.size {
-		return Segment{}, false
-	}
-	if off >= p.directory {
-		return Segment{Kind: SegmentTail, Off: p.directory, Len: p.size - p.directory}, true
-	}
-	// The last member that begins at off or before.
-	i := sort.Search(len(p.members), func(i int) bool { return p.members[i].offset > off }) - 1
-	m := &p.members[i]
-	if data := m.offset + m.header; off >= data {
-		return Segment{Kind: SegmentData, Index: i, Off: data, Len: m.data}, true
-	}
-	return Segment{Kind: SegmentHeader, Index: i, Off: m.offset, Len: m.header}, true
 }
 
 // SetCRC tells the plan the CRC-32 (IEEE) of a member's content. A path that the

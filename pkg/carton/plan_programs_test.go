@@ -16,7 +16,7 @@ func TestOtherProgramsReadTheCanonicalCarton(t *testing.T) {
 	src := cartontest.New(planFiles(), planLinks())
 	plan := planned(t, src)
 	name := filepath.Join(t.TempDir(), "m.carton")
-	if err := os.WriteFile(name, serve(t, src, plan), 0o644); err != nil {
+	if err := os.WriteFile(name, zipOfPlan(t, src, plan), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	n := plan.Len()

@@ -16,6 +16,26 @@ type sizedReaderAt interface {
 	Size() int64
 }
 
+// NewRange is what [Source] OpenRange returns for a member of size bytes: it
+// opens what there is of the range through open, for which 0 < n, and ends with
+// io.ErrUnexpectedEOF where the range reaches past the content.
+func NewRange(
+	path string, size, off, n int64, open func(off, n int64) (io.ReadCloser, error),
+) (io.ReadCloser, error) {
+	count, short, err := clip(path, size, off, n)
+	if err != nil {
+		return nil, err
+	}
+	if count == 0 {
+		return ranged(nil, io.NopCloser(nil), 0, short), nil
+	}
+	r, err := open(off, count)
+	if err != nil {
+		return nil, err
+	}
+	return iox.ReadCloser{Reader: &iox.Exactly{R: r, N: count, Short: short, Judged: true}, Closer: r}, nil
+}
+
 // rangeOf gives a range of a content. c, which may be nil, is closed with it.
 func rangeOf(content sizedReaderAt, c io.Closer, path string, off, n int64) (io.ReadCloser, error) {
 	if c == nil {

@@ -12,15 +12,15 @@ const unreadTarget = "\x00"
 // modelFolder is where symlinks may be and point to.
 const modelFolder = "model/"
 
-// resolveSymlinks checks the symlinks among sorted members, whose Targets are
-// as the zip or folder has them, and gives each a cleaned Target and its final
-// target's size and place.
+// ResolveSymlinks checks the symlinks among sorted members, whose Targets are as
+// the zip, folder or tar has them, and gives each a cleaned Target and its final
+// target's Size, Place and Ranged.
 //
 // A symlink lies inside model/, is relative, and ends after at most
 // [MaxSymlinks] steps at a regular member inside model/ that has the hash that
 // MANIFEST lists for the symlink. No folder on the way is a symlink, as none
 // ends at a folder.
-func resolveSymlinks(members []Member) error {
+func ResolveSymlinks(members []Member) error {
 	if err := cleanTargets(members); err != nil {
 		return err
 	}

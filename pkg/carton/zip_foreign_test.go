@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
@@ -34,7 +35,7 @@ func foreignTree(t *testing.T) (dir string, manifest *carton.Manifest) {
 	if err := os.Symlink("../a", filepath.Join(dir, "model/deep/link")); err != nil {
 		t.Fatal(err)
 	}
-	m, err := carton.HashFS(t.Context(), os.DirFS(dir))
+	m, err := cartontest.Manifest(os.DirFS(dir))
 	if err != nil {
 		t.Fatal(err)
 	}

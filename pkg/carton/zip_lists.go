@@ -155,7 +155,7 @@ func (z *Reader) resolve(ctx context.Context) error {
 			return errorf(ErrFormat, m.Path, "symlink has no target")
 		}
 	}
-	if err := resolveSymlinks(members); err != nil {
+	if err := ResolveSymlinks(members); err != nil {
 		return err
 	}
 	z.members, z.resolved = members, true

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -269,7 +270,7 @@ func (p *push) expected(forms *convert.Forms) *PushResult {
 		})
 	}
 	for _, n := range forms.Notes {
-		result.Warnings = append(result.Warnings, carton.QuotePath(n.Member)+": "+n.Text)
+		result.Warnings = append(result.Warnings, errtext.Quote(n.Member)+": "+n.Text)
 	}
 	switch {
 	case forms.Image != nil:

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"testing/fstest"
 
 	"oras.land/oras-go/v2/content/memory"
 
@@ -40,16 +39,6 @@ func TestEveryArtifactAssemblesTheSameFile(t *testing.T) {
 		// MANIFEST is not read again; a bundle of symlinks is read as a list.
 		if most := len(a.Layers); len(s.requests) > most {
 			t.Errorf("%s: took %d requests for %d layers: %v", mode, len(s.requests), most, s.requests)
-		}
-	}
-}
-
-func TestAnArtifactIsAFileSystem(t *testing.T) {
-	for _, mode := range []string{"cnai", "cnai layers=tar compress=zstd bundle-below=100"} {
-		s, desc, _ := pushed(t, kinds(), modes()[mode])
-		src := opened(t, s, desc, OpenOptions{})
-		if err := fstest.TestFS(carton.FS(src), "MANIFEST", "carton.toml", "model/main.py", "model/snapshots/1/w.bin"); err != nil {
-			t.Errorf("%s: %v", mode, err)
 		}
 	}
 }

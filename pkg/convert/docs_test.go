@@ -39,7 +39,7 @@ func TestTheDocumentHasTheTablesOfTheCode(t *testing.T) {
 		fmt.Sprintf("pass %d MiB", bundleBytes>>20),
 		fmt.Sprintf("its first tar then has the symlink %#q to %#q", aliasEntry.Path, aliasEntry.Target),
 		fmt.Sprintf("more than %d MiB together", maxMembersBytes>>20),
-		fmt.Sprintf("of at most %d characters", carton.MaxShortDescription),
+		fmt.Sprintf("of at most %d characters", carton.ShortDescriptionChars),
 		fmt.Sprintf("the number is %d instead of %d", maxImageLayers, maxLayers),
 		fmt.Sprintf("%d MiB. They carry %#q", maxExtraBytes>>20, AnnotationExtra),
 		"0, 4 KiB, 64 KiB, 1 MiB, 16 MiB, ∞",
@@ -172,7 +172,7 @@ func TestTheDocumentHasTheWrapper(t *testing.T) {
 	for _, long := range []bool{false, true} {
 		d := Descriptor{Title: "t", Description: "d", Licenses: []string{"l"}, SourceURL: "s", DocURL: "h"}
 		if long {
-			d.Description = strings.Repeat("d", carton.MaxShortDescription+1)
+			d.Description = strings.Repeat("d", carton.ShortDescriptionChars+1)
 		}
 		toml, err := wrapInfo(carton.Runner{Name: "python", RequiredFrameworkVersion: "=3.11"}, d)
 		if err != nil {

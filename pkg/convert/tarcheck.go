@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -162,7 +163,7 @@ func planOf(m *carton.Manifest, list []sizedLine, alias bool) (*layout.TarPlan, 
 			e.Path = byLine[it.line-1].Path
 		}
 		if n := len(entries); n > 0 && entries[n-1].Path >= e.Path {
-			return nil, listError("%s is not in the order of the tar", carton.QuotePath(e.Path))
+			return nil, listError("%s is not in the order of the tar", errtext.Quote(e.Path))
 		}
 		entries = append(entries, e)
 	}

@@ -49,7 +49,7 @@ func wrapInfo(runner carton.Runner, d Descriptor) ([]byte, error) {
 	if len(d.Licenses) == 1 {
 		info.License = d.Licenses[0]
 	}
-	if utf8.RuneCountInString(d.Description) <= carton.MaxShortDescription {
+	if utf8.RuneCountInString(d.Description) <= carton.ShortDescriptionChars {
 		info.ShortDescription = d.Description
 	} else {
 		info.ModelDescription = d.Description

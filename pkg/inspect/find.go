@@ -127,7 +127,7 @@ func ambiguous(name string, found []Tensor) error {
 	var places []string
 	members := map[string]bool{}
 	for _, t := range found {
-		place := carton.QuotePath(t.Member)
+		place := errtext.Quote(t.Member)
 		if t.Model != "" {
 			place += " (model " + errtext.Quoted(t.Model) + ")"
 		}

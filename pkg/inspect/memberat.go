@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/internal/readahead"
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -36,7 +37,7 @@ func (r *memberAt) Close() error {
 		r.stream = nil
 	}
 	if r.err != nil {
-		return fmt.Errorf("read %s: %w", carton.QuotePath(r.member.Path), r.err)
+		return fmt.Errorf("read %s: %w", errtext.Quote(r.member.Path), r.err)
 	}
 	return nil
 }

@@ -116,10 +116,10 @@ func checkShards(index shardIndex, contents map[string]*content) []Note {
 			}
 		}
 		if missing > 0 {
-			add("%s lacks %d of the %d tensors that the index puts there", carton.QuotePath(shard), missing, len(listed))
+			add("%s lacks %d of the %d tensors that the index puts there", errtext.Quote(shard), missing, len(listed))
 		}
 		if unlisted > 0 {
-			add("%s holds %d tensors that the index does not put there, such as %s", carton.QuotePath(shard), unlisted, errtext.Quoted(first))
+			add("%s holds %d tensors that the index does not put there, such as %s", errtext.Quote(shard), unlisted, errtext.Quoted(first))
 		}
 	}
 	return notes

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/dtype"
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
@@ -41,7 +42,7 @@ func dataTensors(ctx context.Context, src carton.Source, members []carton.Member
 		}
 		m, ok := byPath[t.Path()]
 		if !ok {
-			notes = append(notes, dataNote(carton.IndexName, "names %s, which the carton does not hold", carton.QuotePath(t.Path())))
+			notes = append(notes, dataNote(carton.IndexName, "names %s, which the carton does not hold", errtext.Quote(t.Path())))
 			continue
 		}
 		out.in = &file{Member: m}

@@ -2,13 +2,11 @@ package layout
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"hash"
 	"io"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/internal/sha256hex"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -78,52 +76,12 @@ func CheckDigest(d digest.Digest) error {
 // size and the digest that desc promises, else an error wrapping ErrDigest: for
 // too many bytes, before any beyond the size is given out. Close closes r.
 func NewVerifier(r io.ReadCloser, desc ocispec.Descriptor) io.ReadCloser {
-	v := &verifier{r: r, desc: desc, hash: sha256.New()}
+	err := CheckDigest(desc.Digest)
 	if desc.Size < 0 {
-		v.err = errorf(ErrFormat, string(desc.Digest), "got the size %d", desc.Size)
+		err = errorf(ErrFormat, string(desc.Digest), "has the size %d", desc.Size)
 	}
-	return v
-}
-
-type verifier struct {
-	r    io.ReadCloser
-	desc ocispec.Descriptor
-	hash hash.Hash
-	n    int64
-	err  error
-}
-
-func (v *verifier) Close() error { return v.r.Close() }
-
-func (v *verifier) Read(b []byte) (int, error) {
-	if v.err != nil || len(b) == 0 {
-		return 0, v.err
+	return &iox.Verifier{
+		R: r, Err: err, Size: desc.Size, SHA256: strings.TrimPrefix(string(desc.Digest), "sha256:"),
+		Wrong: func(text string) error { return errorf(ErrDigest, string(desc.Digest), "%s", text) },
 	}
-	left := v.desc.Size - v.n
-	if int64(len(b)) > left+1 { // one more shows too many
-		b = b[:left+1]
-	}
-	n, err := v.r.Read(b)
-	if int64(n) > left {
-		n = int(left)
-		err = errorf(ErrDigest, string(v.desc.Digest), "got more than the %d bytes promised", v.desc.Size)
-	}
-	v.n += int64(n)
-	v.hash.Write(b[:n])
-	if err == io.EOF { //nolint:errorlint // a wrapped EOF is a fault, not the end
-		err = v.check()
-	}
-	v.err = err
-	return n, err
-}
-
-// check is asked at the end of r and returns io.EOF where all was right.
-func (v *verifier) check() error {
-	if v.n != v.desc.Size {
-		return errorf(ErrDigest, string(v.desc.Digest), "got %d bytes, want %d", v.n, v.desc.Size)
-	}
-	if got := "sha256:" + hex.EncodeToString(v.hash.Sum(nil)); got != string(v.desc.Digest) {
-		return errorf(ErrDigest, "", "got content of %s, want %s", got, v.desc.Digest)
-	}
-	return io.EOF
 }

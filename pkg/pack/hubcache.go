@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/byname"
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/sha256hex"
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -164,7 +165,7 @@ func (p *packer) checkWhole(root *os.Root, s *snapshot, rules rules) error {
 		}
 		total++
 		if _, err := root.Lstat(inBase(s.base, rel)); err != nil {
-			missing = append(missing, carton.QuotePath(rel))
+			missing = append(missing, errtext.Quote(rel))
 		}
 	}
 	if len(missing) > 0 {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/byname"
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -30,7 +31,7 @@ func (p *packer) collect(paths []string) error {
 		}
 		switch {
 		case info.IsDir() && len(paths) > 1:
-			return optionsf("%s is a folder: want one folder, or files", carton.QuotePath(name))
+			return optionsf("%s is a folder: want one folder, or files", errtext.Quote(name))
 		case info.IsDir():
 			return p.collectFolder(name)
 		case !info.Mode().IsRegular():
@@ -219,7 +220,7 @@ func (p *packer) warnGone(w *walk) {
 	}
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(gone)) {
-		names = append(names, carton.QuotePath(name))
+		names = append(names, errtext.Quote(name))
 	}
 	p.warnf("the folder lacks %d of the %d files that its %s lists, and so will the carton: %s",
 		len(names), len(w.listed), carton.ManifestName, firstOf(names, 3))
@@ -315,7 +316,7 @@ func (p *packer) addFolders() error {
 			err = w.collect()
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", carton.QuotePath(extra.dir), err)
+			return fmt.Errorf("%s: %w", errtext.Quote(extra.dir), err)
 		}
 		if err := p.refuseSecrets(w.files); err != nil {
 			return err

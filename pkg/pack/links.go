@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -28,7 +29,7 @@ func ParseLink(text string) (Link, error) {
 	}
 	name, address, ok := strings.Cut(text, "=")
 	if !ok || name == "" {
-		return Link{}, optionsf("got %s, want a URL or PATH=URL", carton.QuotePath(secret.Redact(text)))
+		return Link{}, optionsf("got %s, want a URL or PATH=URL", errtext.Quote(secret.Redact(text)))
 	}
 	return Link{Path: name, URL: address}, checkURL(address)
 }
@@ -38,12 +39,12 @@ func checkURL(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Scheme != "https" || u.Host == "":
-		return optionsf("got the URL %s, want https://host/path", carton.QuotePath(secret.Redact(address)))
+		return optionsf("got the URL %s, want https://host/path", errtext.Quote(secret.Redact(address)))
 	case u.Fragment != "":
-		return optionsf("got the URL %s with a fragment, want none", carton.QuotePath(secret.Redact(address)))
+		return optionsf("got the URL %s with a fragment, want none", errtext.Quote(secret.Redact(address)))
 	}
 	if what := secret.Of(u); what != "" {
-		err := optionsf("the URL of %s has %s: LINKS is for everybody, and for longer", carton.QuotePath(u.Host), what)
+		err := optionsf("the URL of %s has %s: LINKS is for everybody, and for longer", errtext.Quote(u.Host), what)
 		return hint.With(err, "give an address that needs no signature")
 	}
 	return nil
@@ -62,7 +63,7 @@ func addressBelow(folder, name string) string {
 
 // links says what a thin carton of the files leaves out, nil where nothing was
 // asked for. Nothing is fetched: the files are at hand, and give the hashes.
-func (p *packer) links(src *source) (*carton.Links, error) {
+func (p *packer) links(members []carton.Member) (*carton.Links, error) {
 	if len(p.opts.Links) == 0 {
 		return nil, nil
 	}
@@ -72,7 +73,7 @@ func (p *packer) links(src *source) (*carton.Links, error) {
 			return nil, err
 		}
 		found := false
-		for _, m := range src.members {
+		for _, m := range members {
 			address := ""
 			rest, inModel := strings.CutPrefix(m.Path, modelFolder)
 			switch {
@@ -93,7 +94,7 @@ func (p *packer) links(src *source) (*carton.Links, error) {
 			l.URLs[m.Hash] = append(l.URLs[m.Hash], address)
 		}
 		if !found && link.Path != "" {
-			return nil, optionsf("there is no file %s to link: links are of files below %s", carton.QuotePath(link.Path), modelFolder)
+			return nil, optionsf("there is no file %s to link: links are of files below %s", errtext.Quote(link.Path), modelFolder)
 		}
 	}
 	return l, nil

@@ -49,8 +49,7 @@ func (p *packer) view(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	src.loose = true
-	p.out.Source, p.out.PMF, p.out.Info = src, p.pmf, p.said()
+	p.out.Source, p.out.PMF, p.out.Info = looseSource{src}, p.pmf, p.said()
 	return nil
 }
 

@@ -36,7 +36,7 @@ func (p *packer) rename(f *file) error {
 			p.fill("runner.runner_name", torchscriptRunner, f.name+", a TorchScript archive")
 		}
 	case p.opts.Runner.Name == torchscriptRunner:
-		p.warnf("%s is not a TorchScript archive, which is what the runner %s loads", carton.QuotePath(f.name), torchscriptRunner)
+		p.warnf("%s is not a TorchScript archive, which is what the runner %s loads", errtext.Quote(f.name), torchscriptRunner)
 	}
 	if p.opts.Runner.Name == torchscriptRunner {
 		f.path = modelFolder + "model.pt"
@@ -57,7 +57,7 @@ func (p *packer) readWasm(f *file, r io.ReaderAt) error {
 		return err
 	}
 	if n < len(head) || !bytes.HasPrefix(head, []byte("\x00asm")) {
-		p.warnf("%s is not a WebAssembly module", carton.QuotePath(f.name))
+		p.warnf("%s is not a WebAssembly module", errtext.Quote(f.name))
 		return nil
 	}
 	if p.opts.Runner.Name == "" && !p.keepsInfo() {
@@ -65,7 +65,7 @@ func (p *packer) readWasm(f *file, r io.ReaderAt) error {
 		p.fill("runner.runner_name", wasmRunner, f.name+", a WebAssembly module")
 	}
 	if head[6] == 0 { // the layer: 0 is a core module, 1 a component
-		p.warnf("%s is a core module; the runner %s loads components", carton.QuotePath(f.name), wasmRunner)
+		p.warnf("%s is a core module; the runner %s loads components", errtext.Quote(f.name), wasmRunner)
 	}
 	return nil
 }
@@ -158,11 +158,11 @@ func (p *packer) readFile(name string, f *file) error {
 		return p.readShardIndex(name, r)
 	}
 	if _, err := safetensors.ReadHeader(r, f.size); errtext.IsLimit(err) {
-		p.warnf("%s: %v", carton.QuotePath(name), err)
+		p.warnf("%s: %v", errtext.Quote(name), err)
 	} else if errors.Is(err, safetensors.ErrFormat) {
 		return p.broken(name, carton.ErrFormat, err)
 	} else if err != nil {
-		return fmt.Errorf("%s: %w", carton.QuotePath(name), err)
+		return fmt.Errorf("%s: %w", errtext.Quote(name), err)
 	}
 	return nil
 }
@@ -173,16 +173,16 @@ func (p *packer) readShardIndex(name string, r io.Reader) error {
 	index, err := safetensors.ReadIndex(r)
 	switch {
 	case errors.Is(err, safetensors.ErrFormat):
-		p.warnf("%s: %v", carton.QuotePath(name), err) // perhaps it is another program's
+		p.warnf("%s: %v", errtext.Quote(name), err) // perhaps it is another program's
 		return nil
 	case err != nil:
-		return fmt.Errorf("%s: %w", carton.QuotePath(name), err)
+		return fmt.Errorf("%s: %w", errtext.Quote(name), err)
 	}
 	var missing []string
 	shards := index.Shards()
 	for _, shard := range shards {
 		if p.find(path.Join(path.Dir(name), shard)) == nil {
-			missing = append(missing, carton.QuotePath(shard))
+			missing = append(missing, errtext.Quote(shard))
 		}
 	}
 	if len(missing) == 0 {
@@ -208,10 +208,10 @@ func (p *packer) readPT2(f *file) error {
 	case errors.Is(err, pt2.ErrFormat), errors.Is(err, pt2.ErrNotPT2), errors.Is(err, pt2.ErrVersion):
 		return p.broken(f.path, carton.ErrFormat, err)
 	case err != nil:
-		return fmt.Errorf("%s: %w", carton.QuotePath(f.path), err)
+		return fmt.Errorf("%s: %w", errtext.Quote(f.path), err)
 	}
 	for _, text := range a.Findings {
-		p.warnf("%s: %s", carton.QuotePath(f.path), text)
+		p.warnf("%s: %s", errtext.Quote(f.path), text)
 	}
 	if p.keepsInfo() {
 		return nil
@@ -225,7 +225,7 @@ func (p *packer) readPT2(f *file) error {
 		return nil
 	}
 	if len(a.Models) > 1 {
-		p.warnf("%s holds %d models: inputs and outputs are not taken from any", carton.QuotePath(f.name), len(a.Models))
+		p.warnf("%s holds %d models: inputs and outputs are not taken from any", errtext.Quote(f.name), len(a.Models))
 		return nil
 	}
 	m := a.Models[0]
@@ -237,7 +237,7 @@ func (p *packer) readPT2(f *file) error {
 	}
 	switch {
 	case why != "":
-		p.warnf("%s: inputs and outputs are not declared: %s", carton.QuotePath(f.name), why)
+		p.warnf("%s: inputs and outputs are not declared: %s", errtext.Quote(f.name), why)
 	case len(inputs)+len(outputs) > 0:
 		p.declare(inputs, outputs, "the model definition in "+f.name)
 	}
@@ -291,11 +291,11 @@ func specsOf(values []pt2.Value, symbols map[string]bool) (specs []carton.Tensor
 		known := dtype.Named(v.DType)
 		switch {
 		case v.Kind != "tensor":
-			return nil, fmt.Sprintf("%s is no tensor, but %s", carton.QuotePath(v.Name), v.Kind)
+			return nil, fmt.Sprintf("%s is no tensor, but %s", errtext.Quote(v.Name), v.Kind)
 		case known == nil || known.Carton == "":
-			return nil, fmt.Sprintf("%s is of the type %s, which carton.toml does not have", carton.QuotePath(v.Name), carton.QuotePath(v.DType))
+			return nil, fmt.Sprintf("%s is of the type %s, which carton.toml does not have", errtext.Quote(v.Name), errtext.Quote(v.DType))
 		case v.Name == "" || seen[v.Name]:
-			return nil, fmt.Sprintf("the name %s is empty, or is that of two", carton.QuotePath(v.Name))
+			return nil, fmt.Sprintf("the name %s is empty, or is that of two", errtext.Quote(v.Name))
 		}
 		seen[v.Name] = true
 		shape := carton.Shape{Dims: []carton.Dim{}}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pmf"
@@ -121,7 +122,11 @@ func (p *packer) run(ctx context.Context, paths []string) error {
 	if err := p.check(ctx); err != nil {
 		return err
 	}
-	if p.out.Thin, err = p.links(src); err != nil {
+	members, err := src.Members(ctx)
+	if err != nil {
+		return err
+	}
+	if p.out.Thin, err = p.links(members); err != nil {
 		return err
 	}
 	if p.opts.Strict && len(p.out.Warnings) > 0 {
@@ -231,7 +236,7 @@ func (p *packer) expectations() {
 	r := knownRunner(name)
 	if r == nil {
 		if like := likeRunner(name); like != "" {
-			p.warnf("the runner %s is not known: the name of the one that is like it is written %s", carton.QuotePath(name), like)
+			p.warnf("the runner %s is not known: the name of the one that is like it is written %s", errtext.Quote(name), like)
 		}
 		return
 	}

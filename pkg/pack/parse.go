@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -17,7 +18,7 @@ import (
 func ParseOpt(text string) (key string, value any, err error) {
 	key, word, ok := strings.Cut(text, "=")
 	if !ok || key == "" {
-		return "", nil, optionsf("got %s, want KEY=VALUE", carton.QuotePath(text))
+		return "", nil, optionsf("got %s, want KEY=VALUE", errtext.Quote(text))
 	}
 	var doc map[string]any
 	if !strings.ContainsAny(word, "\r\n#") {
@@ -38,15 +39,15 @@ func ParseSpec(text string) (carton.TensorSpec, error) {
 	name, rest, ok := strings.Cut(text, ":")
 	dtype, shape, both := strings.Cut(rest, ":")
 	if !ok || !both || name == "" || shape == "" {
-		return carton.TensorSpec{}, optionsf("got %s, want NAME:DTYPE:SHAPE, as in x:float32:[batch,3]", carton.QuotePath(text))
+		return carton.TensorSpec{}, optionsf("got %s, want NAME:DTYPE:SHAPE, as in x:float32:[batch,3]", errtext.Quote(text))
 	}
 	s := carton.TensorSpec{Name: name, DType: carton.DType(dtype)}
 	if !declarable(s.DType) {
-		return s, optionsf("got the type %s, want float32, float64, string, int8 to int64 or uint8 to uint64", carton.QuotePath(dtype))
+		return s, optionsf("got the type %s, want float32, float64, string, int8 to int64 or uint8 to uint64", errtext.Quote(dtype))
 	}
 	list, bracket := strings.CutPrefix(shape, "[")
 	if !bracket && shape != "*" && !symbolName.MatchString(shape) {
-		return s, optionsf("got the shape %s, want [%s], or one symbol for all of it", carton.QuotePath(shape), strings.Trim(shape, "()[] "))
+		return s, optionsf("got the shape %s, want [%s], or one symbol for all of it", errtext.Quote(shape), strings.Trim(shape, "()[] "))
 	}
 	if !bracket {
 		s.Shape.Symbol = shape
@@ -54,7 +55,7 @@ func ParseSpec(text string) (carton.TensorSpec, error) {
 	}
 	list, bracket = strings.CutSuffix(list, "]")
 	if !bracket {
-		return s, optionsf("got the shape %s, want a ] at its end", carton.QuotePath(shape))
+		return s, optionsf("got the shape %s, want a ] at its end", errtext.Quote(shape))
 	}
 	s.Shape.Dims = []carton.Dim{}
 	if strings.TrimSpace(list) == "" {
@@ -67,7 +68,7 @@ func ParseSpec(text string) (carton.TensorSpec, error) {
 		case err == nil && n >= 0:
 			s.Shape.Dims = append(s.Shape.Dims, carton.Dim{Size: n})
 		case err == nil || word == "":
-			return s, optionsf("got the shape %s, want lengths of 0 or more and symbols", carton.QuotePath(shape))
+			return s, optionsf("got the shape %s, want lengths of 0 or more and symbols", errtext.Quote(shape))
 		default:
 			s.Shape.Dims = append(s.Shape.Dims, carton.Dim{Symbol: word})
 		}
@@ -92,7 +93,7 @@ func ParseTest(text string, example bool) (Test, error) {
 		if strings.HasSuffix(strings.ToLower(text), ".safetensors") {
 			return Test{File: text}, nil
 		}
-		return Test{}, optionsf("got %s, want a .safetensors file, or parts like input:x=x.npy", carton.QuotePath(text))
+		return Test{}, optionsf("got %s, want a .safetensors file, or parts like input:x=x.npy", errtext.Quote(text))
 	}
 	outputs := "expected"
 	if example {
@@ -111,7 +112,7 @@ func ParseTest(text string, example bool) (Test, error) {
 		}
 		name, from, ok := strings.Cut(rest, "=")
 		if !ok || name == "" || from == "" {
-			return t, optionsf("got %s, want %s:NAME=FILE", carton.QuotePath(item), kind)
+			return t, optionsf("got %s, want %s:NAME=FILE", errtext.Quote(item), kind)
 		}
 		switch v := (TestValue{Name: name, From: from}); kind {
 		case "input":
@@ -119,7 +120,7 @@ func ParseTest(text string, example bool) (Test, error) {
 		case outputs:
 			t.Outputs = append(t.Outputs, v)
 		default:
-			return t, optionsf("got %s, want %s:NAME=FILE", carton.QuotePath(item), outputs)
+			return t, optionsf("got %s, want %s:NAME=FILE", errtext.Quote(item), outputs)
 		}
 	}
 	return t, nil

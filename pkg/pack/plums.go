@@ -43,7 +43,7 @@ func (p *packer) readTree(files fs.FS) error {
 	}
 	if p.opts.ShortDescription == "" {
 		text := "Plums model by " + m.Producer.Name + " " + m.Producer.Version + ", training " + m.Training.Status
-		if utf8.RuneCountInString(text) <= carton.MaxShortDescription {
+		if utf8.RuneCountInString(text) <= carton.ShortDescriptionChars {
 			p.opts.ShortDescription = text
 			p.fill("short_description", text, from)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/dtype"
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/npy"
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -34,7 +35,7 @@ type dataTensor struct {
 func (p *packer) openTensors(name string) ([]dataTensor, error) {
 	ext := strings.ToLower(filepath.Ext(name))
 	if ext != ".npy" && ext != ".safetensors" {
-		return nil, optionsf("%s: want a .npy or .safetensors file", carton.QuotePath(name))
+		return nil, optionsf("%s: want a .npy or .safetensors file", errtext.Quote(name))
 	}
 	at, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -63,7 +64,7 @@ func (p *packer) openTensors(name string) ([]dataTensor, error) {
 func readSafetensors(name string, f *os.File, from *file) ([]dataTensor, error) {
 	h, err := safetensors.ReadHeader(f, from.size)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", carton.QuotePath(name), err)
+		return nil, fmt.Errorf("%s: %w", errtext.Quote(name), err)
 	}
 	var tensors []dataTensor
 	for _, t := range h.Tensors {
@@ -82,7 +83,7 @@ func readSafetensors(name string, f *os.File, from *file) ([]dataTensor, error) 
 func (p *packer) readNPY(name string, f *os.File, from *file) ([]dataTensor, error) {
 	h, err := npy.ReadHeader(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", carton.QuotePath(name), err)
+		return nil, fmt.Errorf("%s: %w", errtext.Quote(name), err)
 	}
 	dtype, err := cartonType(name, h.DType)
 	if err != nil {
@@ -150,7 +151,7 @@ func cartonType(file, name string) (carton.DType, error) {
 	if known == nil || known.Carton == "" {
 		return "", &carton.Error{
 			Path: file, Kind: carton.ErrFormat,
-			Msg: fmt.Sprintf("got elements of the type %s, want float32, float64, int8 to int64 or uint8 to uint64", carton.QuotePath(name)),
+			Msg: fmt.Sprintf("got elements of the type %s, want float32, float64, int8 to int64 or uint8 to uint64", errtext.Quote(name)),
 		}
 	}
 	return carton.DType(known.Carton), nil

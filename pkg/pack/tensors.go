@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/tomltext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -183,7 +184,7 @@ func (r *testReader) readNamed(w *writtenTest, file string) error {
 		for _, d := range tensors {
 			kind, name, _ := strings.Cut(d.name, ".")
 			if name == "" || kind != "input" && kind != r.outputs {
-				return optionsf("%s: got the tensor %s, want names like input.x and %s.y", carton.QuotePath(file), carton.QuotePath(d.name), r.outputs)
+				return optionsf("%s: got the tensor %s, want names like input.x and %s.y", errtext.Quote(file), errtext.Quote(d.name), r.outputs)
 			}
 			if input != (kind == "input") {
 				continue
@@ -206,7 +207,7 @@ func (r *testReader) value(w *writtenTest, v TestValue, input bool) error {
 		return err
 	}
 	if len(tensors) != 1 {
-		return optionsf("%s holds %d tensors, want one: or give the file alone, with tensors called input.NAME", carton.QuotePath(v.From), len(tensors))
+		return optionsf("%s holds %d tensors, want one: or give the file alone, with tensors called input.NAME", errtext.Quote(v.From), len(tensors))
 	}
 	return r.put(w, v.Name, input, tensors[0])
 }
@@ -224,12 +225,12 @@ func (w *writtenTest) side(input bool) (refs map[string]string, specs *[]carton.
 func (r *testReader) refer(w *writtenTest, v TestValue, input bool) error {
 	refs, specs, word := w.side(input)
 	if _, twice := refs[v.Name]; twice {
-		return optionsf("the %s %s is given twice", word, carton.QuotePath(v.Name))
+		return optionsf("the %s %s is given twice", word, errtext.Quote(v.Name))
 	}
 	refs[v.Name] = v.From
 	name, isTensor := strings.CutPrefix(v.From, "@tensor_data/")
 	if isTensor && r.listed == nil {
-		return optionsf("%s: there is no folder of tensors", carton.QuotePath(v.From))
+		return optionsf("%s: there is no folder of tensors", errtext.Quote(v.From))
 	}
 	if isTensor {
 		if t, ok := r.listed.Lookup(name); ok && t.DType != carton.Nested {
@@ -248,7 +249,7 @@ func (r *testReader) put(w *writtenTest, name string, input bool, d dataTensor) 
 		return optionsf("got a folder of tensors and tensors of a test, want one of them, or references like @tensor_data/NAME")
 	}
 	if _, twice := refs[name]; twice {
-		return optionsf("the %s %s is given twice", word, carton.QuotePath(name))
+		return optionsf("the %s %s is given twice", word, errtext.Quote(name))
 	}
 	d.name = r.prefix + map[bool]string{true: "input", false: r.outputs}[input] + "." + name
 	refs[name] = "@tensor_data/" + d.name

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -156,7 +157,7 @@ func (w *walk) symlink(name string, rule int) error {
 	case !info.IsDir():
 		return w.add(name, at, relative, info)
 	case at != w.at(name):
-		return refuse(name, "is a symlink to the folder %s, which can't be followed: want a relative one", carton.QuotePath(filepath.ToSlash(target)))
+		return refuse(name, "is a symlink to the folder %s, which can't be followed: want a relative one", errtext.Quote(filepath.ToSlash(target)))
 	}
 	if err := carton.CheckPath(w.below + name); err != nil {
 		return err
@@ -250,15 +251,15 @@ func relativeTo(dir, to string) string {
 // badLink says why a symlink can't be followed.
 func (w *walk) badLink(name, target string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return refuse(name, "is a symlink to %s, which is not there", carton.QuotePath(target))
+		return refuse(name, "is a symlink to %s, which is not there", errtext.Quote(target))
 	}
 	_, inside := w.inside(filepath.FromSlash(target))
 	if path.IsAbs(target) && !inside || !path.IsAbs(target) && !filepath.IsLocal(filepath.FromSlash(path.Join(path.Dir(w.at(name)), target))) ||
 		errors.Is(err, errEscapes(w.root)) {
-		err := refuse(name, "is a symlink to %s, outside of what is packed", carton.QuotePath(target))
+		err := refuse(name, "is a symlink to %s, outside of what is packed", errtext.Quote(target))
 		return hint.With(err, "pack a copy that holds the files themselves: cp -RL")
 	}
-	return &carton.Error{Path: name, Kind: carton.ErrInsecurePath, Msg: "is a symlink to " + carton.QuotePath(target), Err: err}
+	return &carton.Error{Path: name, Kind: carton.ErrInsecurePath, Msg: "is a symlink to " + errtext.Quote(target), Err: err}
 }
 
 // errEscapes returns the error that os.Root gives for what lies outside: it has

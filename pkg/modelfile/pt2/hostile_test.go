@@ -214,7 +214,7 @@ func TestDocumentsAreChecked(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	same := bytes.Replace(slices.Clone(b), []byte(`"w":{`), []byte(`"v":{`), 1)
-	if _, err := open(same); !errors.Is(err, pt2.ErrFormat) || !strings.Contains(err.Error(), "has CRC") {
+	if _, err := open(same); !errors.Is(err, pt2.ErrFormat) || !strings.Contains(err.Error(), "got CRC") {
 		t.Errorf("got %v", err)
 	}
 	deflated := modeltest.PlainZip(t, true, modeltest.Records(t, b)...)

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"slices"
 	"strings"
@@ -200,38 +199,17 @@ func (z *zipFiles) open(name string) (io.Reader, error) {
 	if e.Method == zipdir.Deflate {
 		r = zipdir.Inflate(r)
 	}
-	return &content{r: r, source: source, e: e}, nil
-}
-
-// content checks what is read of an entry.
-type content struct {
-	r      io.Reader
-	source *iox.Source
-	e      *zipdir.Entry
-	n      int64
-	crc    uint32
-}
-
-func (c *content) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	c.crc = crc32.Update(c.crc, crc32.IEEETable, p[:n])
-	name := errtext.Quote(c.e.Name)
-	switch {
-	case c.source.Err != nil:
-		return n, fmt.Errorf("%w: %w", errSource, c.source.Err)
-	case c.n > c.e.Size:
-		return n, fmt.Errorf("%w: %s: is longer than the %d bytes that the zip says", ErrFormat, name, c.e.Size)
-	case err == nil:
-		return n, nil
-	case !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return n, fmt.Errorf("%w: %s: can't be decompressed: %w", ErrFormat, name, err)
-	case c.n != c.e.Size:
-		return n, fmt.Errorf("%w: %s: has %d bytes, the zip says %d", ErrFormat, name, c.n, c.e.Size)
-	case c.crc != c.e.CRC && c.e.CRC != 0:
-		return n, fmt.Errorf("%w: %s: has CRC %08x, the zip says %08x", ErrFormat, name, c.crc, c.e.CRC)
-	}
-	return n, io.EOF
+	name = errtext.Quote(e.Name)
+	return &iox.Verifier{
+		R: io.NopCloser(r), Size: e.Size, CRC32: e.CRC,
+		Wrong: func(text string) error { return fmt.Errorf("%w: %s: %s", ErrFormat, name, text) },
+		Broken: func(err error) error {
+			if source.Err != nil {
+				return fmt.Errorf("%w: %w", errSource, source.Err)
+			}
+			return fmt.Errorf("%w: %s: can't be decompressed: %w", ErrFormat, name, err)
+		},
+	}, nil
 }
 
 // word reads a file of one word, "" where there is none.

@@ -1,24 +1,13 @@
 package carton
 
 import (
-	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"maps"
-	"slices"
 
 	"github.com/carton-oci/carton-oci/internal/localfile"
 )
-
-// folder is a carton in its unpacked form.
-type folder struct {
-	fsys     fs.FS
-	closer   io.Closer // nil where the caller owns fsys
-	manifest *Manifest
-	links    *Links
-	members  []Member // sorted, symlinks resolved
-}
 
 // OpenDir opens the carton that is unpacked in a folder. Nothing outside of
 // the folder is read, whatever symlinks say and whoever changes them meanwhile.
@@ -27,13 +16,11 @@ func OpenDir(dir string) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := openFS(localfile.FS(root))
+	f, err := openFS(localfile.FS(root), root.Close)
 	if err != nil {
 		root.Close()
-		return nil, err
 	}
-	f.closer = root
-	return f, nil
+	return f, err
 }
 
 // OpenFS opens the carton that is unpacked in fsys, which must hold a
@@ -44,10 +31,10 @@ func OpenDir(dir string) (Source, error) {
 // of MANIFEST and LINKS; a file that changes later is ErrChecksum when it is
 // read.
 func OpenFS(fsys fs.FS) (Source, error) {
-	return openFS(fsys)
+	return openFS(fsys, nil)
 }
 
-func openFS(fsys fs.FS) (*folder, error) {
+func openFS(fsys fs.FS, end func() error) (Source, error) {
 	raw, err := readOwnFile(fsys, ManifestName, MaxManifestBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errNoManifest("folder")
@@ -55,36 +42,47 @@ func openFS(fsys fs.FS) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &folder{fsys: fsys}
-	if f.manifest, err = ParseManifest(raw); err != nil {
+	manifest, err := ParseManifest(raw)
+	if err != nil {
 		return nil, err
 	}
+	var links *Links
 	raw, err = readOwnFile(fsys, LinksName, MaxLinksBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return nil, err
 	default:
-		if f.links, err = ParseLinks(raw); err != nil {
+		if links, err = ParseLinks(raw); err != nil {
 			return nil, err
 		}
 	}
-	found, err := walkFiles(context.Background(), fsys)
+	found, err := walkFiles(fsys)
 	if err != nil {
 		return nil, err
 	}
-	if f.manifest.isModelsLink(ModelsName, found[ModelsName].Target) {
+	if _, listed := manifest.Lookup(ModelsName); !listed && found[ModelsName].Target == ModelsTarget {
 		delete(found, ModelsName)
 	}
-	files := held{
+	members, err := matchMembers(manifest, links, held{
 		what: "folder", len: len(found), all: maps.Keys(found),
 		get: func(p string) (Member, bool) { m, ok := found[p]; return m, ok },
-	}
-	if f.members, err = matchMembers(f.manifest, f.links, files); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
-	return f, resolveSymlinks(f.members)
+	open := func(m Member) (io.ReadCloser, error) { return openRegular(fsys, m.Path) }
+	return NewFileSource(FileSource{manifest, links, members, open, end})
 }
+
+// An image of a carton has one symlink that is no member and that MANIFEST does
+// not list: from the folder that KServe mounts of every image to the one that a
+// carton's files are in. Where the image is mounted, or unpacked by another
+// program, the folder is the carton all the same.
+const (
+	ModelsName   = "models"
+	ModelsTarget = "model"
+)
 
 // readOwnFile reads MANIFEST or LINKS, at most limit bytes.
 func readOwnFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
@@ -119,15 +117,13 @@ func readAtMost(r io.Reader, name string, limit int64) ([]byte, error) {
 
 // walkFiles returns the regular files and symlinks of fsys by path, with
 // nothing of MANIFEST in them yet. Anything else but folders is ErrFormat.
-func walkFiles(ctx context.Context, fsys fs.FS) (map[string]Member, error) {
+func walkFiles(fsys fs.FS) (map[string]Member, error) {
 	found := map[string]Member{}
 	var paths Paths
 	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
 		case p == ".":
 			return nil
 		case d.IsDir():
@@ -169,77 +165,6 @@ func fileMember(fsys fs.FS, p string, d fs.DirEntry) (Member, error) {
 	return m, nil
 }
 
-// Manifest implements [Source].
-func (f *folder) Manifest() *Manifest { return f.manifest }
-
-// Links implements [Source].
-func (f *folder) Links() *Links { return f.links }
-
-// Members implements [Source].
-func (f *folder) Members(context.Context) ([]Member, error) {
-	return slices.Clone(f.members), nil
-}
-
-// Open implements [Source].
-func (f *folder) Open(ctx context.Context, path string) (io.ReadCloser, error) {
-	if path == ManifestName {
-		return io.NopCloser(f.manifest.NewReader()), nil
-	}
-	r, m, err := f.open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	return verify(r, path, m.Hash, m.Size, 0), nil
-}
-
-// OpenRange implements [Source].
-func (f *folder) OpenRange(ctx context.Context, path string, off, n int64) (io.ReadCloser, error) {
-	if path == ManifestName {
-		return rangeOf(f.manifest.NewReader(), nil, path, off, n)
-	}
-	r, m, err := f.open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	if at, ok := r.(io.ReaderAt); ok {
-		return rangeOf(io.NewSectionReader(at, 0, m.Size), r, path, off, n)
-	}
-	return skipTo(r, path, m.Size, off, n)
-}
-
-// open opens the regular file where path ends, by its own name: no symlink of
-// fsys is followed.
-func (f *folder) open(ctx context.Context, path string) (fs.File, Member, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, Member{}, err
-	}
-	m, ok := findMember(f.members, path)
-	if !ok {
-		return nil, m, errNoMember(path)
-	}
-	m, err := followSymlinks(f.members, m.Path)
-	if err != nil {
-		return nil, m, err
-	}
-	if m.Place == PlaceLinked {
-		return nil, m, errLinked(path)
-	}
-	file, err := openRegular(f.fsys, m.Path)
-	return file, m, err
-}
-
-// Sizes implements [Source]: what has a size has it.
-func (*folder) Sizes(context.Context, []Member) error { return nil }
-
-// CheckFraming implements [Source]: a file holds its member and nothing else.
-func (f *folder) CheckFraming(context.Context, string) error { return nil }
-
-// CRC implements [Source].
-func (f *folder) CRC(string) (uint32, bool) { return 0, false }
-
-// Findings implements [Source].
-func (f *folder) Findings() []Finding { return nil }
-
 // openRegular opens what was a regular file when the folder was listed.
 func openRegular(fsys fs.FS, name string) (fs.File, error) {
 	file, err := fsys.Open(name)
@@ -258,12 +183,4 @@ func openRegular(fsys fs.FS, name string) (fs.File, error) {
 		return nil, err
 	}
 	return file, nil
-}
-
-// Close closes the folder that [OpenDir] opened.
-func (f *folder) Close() error {
-	if f.closer == nil {
-		return nil
-	}
-	return f.closer.Close()
 }

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -274,23 +273,4 @@ func TestRangeOfAFileThatOnlyReads(t *testing.T) {
 	if b, err := io.ReadAll(r); err != nil || string(b) != "3456" {
 		t.Errorf("got %q, %v; want 3456", b, err)
 	}
-}
-
-func TestHashFS(t *testing.T) {
-	files := with(withSymlinks("model/l", "a", "model/chain", "l"), "LINKS", "version = 1\n[urls]\n")
-	m, err := carton.HashFS(t.Context(), files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := string(m.Bytes()), manifestOf("model/a", "weights", "model/l", "weights", "model/chain", "weights"); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	_, err = carton.HashFS(t.Context(), withSymlinks("model/l", "/etc/passwd"))
-	checkError(t, err, carton.ErrInsecurePath, "absolute")
-	_, err = carton.HashFS(t.Context(), withSymlinks("model/l", "m", "model/m", "l"))
-	checkError(t, err, carton.ErrInsecurePath, "does not end")
-	_, err = carton.HashFS(t.Context(), fstest.MapFS{strings.Repeat("a", 300): {}})
-	checkError(t, err, carton.ErrInsecurePath, "300 bytes")
-	_, err = carton.HashFS(t.Context(), fstest.MapFS{})
-	checkError(t, err, carton.ErrFormat, "empty")
 }
