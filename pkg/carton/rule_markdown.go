@@ -1,15 +1,20 @@
 package carton
 
-import "regexp"
+import (
+	"regexp"
+	"sync"
+)
 
 // The three ways to link in CommonMark (https://spec.commonmark.org/0.31.2/#links):
 // [text](link) and ![text](link), [name]: link at the start of a line, <link>.
 // This finds what authors write, not every nesting of brackets.
-var markdownLink = regexp.MustCompile(
-	`\]\(\s*<([^<>\n]*)>` + // [text](<link>)
-		`|\]\(\s*([^\s()<>]+)` + // [text](link) or [text](link "title")
-		`|(?m:^ {0,3}\[[^\]\n]+\]:\s*<?([^\s<>]+))` + // [name]: link
-		`|<([a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^\s<>]*)>`) // <https://…>
+var markdownLink = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`\]\(\s*<([^<>\n]*)>` + // [text](<link>)
+			`|\]\(\s*([^\s()<>]+)` + // [text](link) or [text](link "title")
+			`|(?m:^ {0,3}\[[^\]\n]+\]:\s*<?([^\s<>]+))` + // [name]: link
+			`|<([a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^\s<>]*)>`) // <https://…>
+})
 
 // markdownCode is what holds no links: `code` and fenced blocks.
 var markdownCode = regexp.MustCompile("(?ms:^ {0,3}```.*?(?:^ {0,3}```|\\z))|`[^`\n]*`")
@@ -20,7 +25,7 @@ func markdownLinks(text string) []string {
 	text = markdownCode.ReplaceAllString(text, "")
 	var links []string
 	seen := map[string]bool{"": true}
-	for _, groups := range markdownLink.FindAllStringSubmatch(text, -1) {
+	for _, groups := range markdownLink().FindAllStringSubmatch(text, -1) {
 		for _, link := range groups[1:] {
 			if !seen[link] && link[0] != '#' {
 				seen[link] = true

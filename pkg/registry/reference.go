@@ -39,7 +39,7 @@ const (
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pulling-manifests
 var (
 	repositoryRE = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
-	tagRE        = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
+	tagRE        = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]*$`)
 	labelRE      = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 )
 
@@ -121,7 +121,7 @@ func CheckName(registry, repository string) error {
 
 // CheckTag returns what is wrong with a tag.
 func CheckTag(tag string) error {
-	if !tagRE.MatchString(tag) {
+	if len(tag) > 128 || !tagRE.MatchString(tag) {
 		return fmt.Errorf("got the tag %s, want at most 128 letters, digits and ._-, of which no . or - first", errtext.Quoted(tag))
 	}
 	return nil

@@ -86,7 +86,7 @@ func (m *metadata) readFormat(v value) {
 	case !ok || !version["value"].there():
 	case versionFormat != versionPEP440:
 		version["format"].warn(RuleVersionFormat, "the version is not checked: its format is %s, and only %s is known", short(versionFormat), versionPEP440)
-	case p.Version != "" && !pep440.MatchString(p.Version) || p.Version == "" && version["value"].kind() == kindString:
+	case p.Version != "" && !pep440().MatchString(p.Version) || p.Version == "" && version["value"].kind() == kindString:
 		version["value"].violate(RuleVersionValue, "%s is not a version as in PEP 440", short(p.Version))
 	}
 }
