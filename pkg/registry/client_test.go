@@ -175,10 +175,7 @@ func TestDockerHub(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repo, err := NewRepository(ref.Registry, ref.Repository, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := repositoryAt(t, ref.Registry, ref.Repository, Options{})
 	if got, want := repo.BlobURL(testDigest), "https://registry-1.docker.io/v2/library/m/blobs/"+testDigest; got != want {
 		t.Errorf("BlobURL = %q, want %q", got, want)
 	}

@@ -36,7 +36,7 @@
 // nobody else may write to.
 //
 // What hosted registries are known for is one table, with its sources
-// (hosts.go). Sizes and counts are held against it before a byte is sent
+// (limits.go). Sizes and counts are held against it before a byte is sent
 // (CheckArtifact); where the time of an upload is limited, the rate so
 // far is too, once there was enough of it to judge.
 //
@@ -53,7 +53,7 @@
 // secret, not even one that the registry repeats (internal/secret).
 //
 // Hosts that an answer names are connected to under a guard, which sees the
-// address and not the name (guard.go). A token server on another host than the
+// address and not the name (transport.go). A token server on another host than the
 // registry's needs TLS and a public address. A redirect leads to this machine, to
 // link-local addresses and to the metadata services of clouds only from a
 // registry that is there itself. Behind a proxy, which connects, literal addresses

@@ -25,7 +25,13 @@ func ExampleParseReference() {
 func ExampleRepository() {
 	ctx := context.Background()
 	opts := registry.Options{Credential: registry.DockerCredentials("").Credential}
-	repo, err := registry.NewRepository("ghcr.io", "org/model", opts)
+	client, err := registry.NewClient(opts)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+	repo, err := client.Repository("ghcr.io", "org/model")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -31,10 +31,7 @@ func TestPushChild(t *testing.T) {
 	if _, err := fmt.Sscanf(what, "%s %d %s", &host, &chunk, &dir); err != nil {
 		t.Fatal(err)
 	}
-	repo, err := NewRepository(host, "org/m", Options{Policy: quick, ChunkSize: chunk, StateDir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := repositoryAt(t, host, "org/m", Options{Policy: quick, ChunkSize: chunk, StateDir: dir})
 	blob := random(12, childSize)
 	if err := repo.Push(t.Context(), layer(describeBytes(blob), opener(blob)), layout.Watch{}); err != nil {
 		t.Fatal(err)

@@ -65,14 +65,10 @@ func TestLayerLimits(t *testing.T) {
 // offline is a repository whose registry can't be reached.
 func offline(t *testing.T, host string) *Repository {
 	t.Helper()
-	repo, err := NewRepository(host, "org/m", Options{HTTPClient: &http.Client{Transport: roundTrip(func(req *http.Request) (*http.Response, error) {
+	return repositoryAt(t, host, "org/m", Options{HTTPClient: &http.Client{Transport: roundTrip(func(req *http.Request) (*http.Response, error) {
 		t.Errorf("%s %s was sent", req.Method, req.URL)
 		return nil, errors.New("offline")
 	})}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return repo
 }
 
 func TestOtherLimits(t *testing.T) {

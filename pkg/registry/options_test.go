@@ -89,11 +89,12 @@ func TestClientOptionsRefused(t *testing.T) {
 		_, err := NewClient(tt.opts)
 		checkError(t, err, nil, tt.says, "")
 	}
-	if _, err := NewRepository("ghcr.io", "Org/m", Options{}); err == nil {
-		t.Error("NewRepository accepted upper case")
+	c, err := NewClient(Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := NewRepository("ghcr.io", "m", Options{CAFile: junk}); err == nil {
-		t.Error("NewRepository accepted a broken authority")
+	if _, err := c.Repository("ghcr.io", "Org/m"); err == nil {
+		t.Error("Repository accepted upper case")
 	}
 }
 

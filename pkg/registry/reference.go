@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -40,7 +41,7 @@ const (
 var (
 	repositoryRE = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 	tagRE        = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]*$`)
-	labelRE      = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+	hostRE       = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
 )
 
 // Reference names what a registry keeps. Registry and Repository are always
@@ -165,36 +166,22 @@ func namesHost(s string) bool {
 // checkHost accepts a DNS name, an IPv4 address or a bracketed IPv6 address,
 // with a port or without.
 func checkHost(host string) error {
-	name, port := host, ""
-	if strings.HasPrefix(host, "[") {
-		end := strings.IndexByte(host, ']')
-		if end < 0 {
-			return fmt.Errorf("want a bracket behind the IPv6 address")
-		}
-		addr, err := netip.ParseAddr(host[1:end])
-		if err != nil || !addr.Is6() || addr.Zone() != "" {
-			return fmt.Errorf("want an IPv6 address in brackets")
-		}
-		name, port = "", host[end+1:]
-		if port != "" && port[0] != ':' {
-			return fmt.Errorf("want a port behind the IPv6 address")
-		}
-	} else if i := strings.IndexByte(host, ':'); i >= 0 {
-		name, port = host[:i], host[i:]
-	}
-	if port != "" {
-		n, err := strconv.ParseUint(port[1:], 10, 16)
-		if err != nil || n == 0 || port[1] == '+' {
-			return fmt.Errorf("want a port between 1 and 65535")
+	name := host
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		name = host[:i]
+		if port, err := strconv.ParseUint(host[i+1:], 10, 16); err != nil || port == 0 {
+			return errors.New("want a port between 1 and 65535")
 		}
 	}
-	if name == "" && strings.HasPrefix(host, "[") {
+	if literal, ok := strings.CutPrefix(name, "["); ok {
+		literal, ok = strings.CutSuffix(literal, "]")
+		if addr, err := netip.ParseAddr(literal); !ok || err != nil || !addr.Is6() || addr.Zone() != "" {
+			return errors.New("want an IPv6 address in brackets")
+		}
 		return nil
 	}
-	for label := range strings.SplitSeq(name, ".") {
-		if len(label) > 63 || !labelRE.MatchString(strings.ToLower(label)) {
-			return fmt.Errorf("want a host name or address")
-		}
+	if !hostRE.MatchString(strings.ToLower(name)) {
+		return errors.New("want a host name or address")
 	}
 	return nil
 }

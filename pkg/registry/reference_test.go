@@ -90,7 +90,7 @@ func TestParseReferenceRefuses(t *testing.T) {
 		{"ghcr.io:65536/m:1", "port", ""},
 		{"ghcr.io:/m:1", "port", ""},
 		{"ghcr.io:+1/m:1", "port", ""},
-		{"ghcr.io:5000:1/m:1", "port", ""},
+		{"ghcr.io:5000:1/m:1", "host name or address", ""},
 		{"-a.b/m:1", "host", ""},
 		{"a..b/m:1", "host", ""},
 		{"user@ghcr.io/m:1", "more than", "carton-oci login"},
@@ -99,7 +99,7 @@ func TestParseReferenceRefuses(t *testing.T) {
 		{"[::g]/m:1", "IPv6", ""},
 		{"[127.0.0.1]/m:1", "IPv6", ""},
 		{"[fe80::1%25eth0]/m:1", "IPv6", ""},
-		{"[::1]5000/m:1", "port", ""},
+		{"[::1]5000/m:1", "IPv6", ""},
 		{"ghcr.io/" + strings.Repeat("a", 248) + ":1", "256 bytes", ""},
 	}
 	for _, tt := range tests {

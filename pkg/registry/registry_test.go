@@ -30,12 +30,18 @@ func dial(t testing.TB, r *registrytest.Registry, repo string, opts Options) *Re
 	if opts.Policy.Attempts == 0 {
 		opts.Policy = quick
 	}
+	return repositoryAt(t, r.Host, repo, opts)
+}
+
+// repositoryAt returns a repository of a host, with a client of its own.
+func repositoryAt(t testing.TB, host, repo string, opts Options) *Repository {
+	t.Helper()
 	c, err := NewClient(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	got, err := c.Repository(r.Host, repo)
+	got, err := c.Repository(host, repo)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -38,15 +37,6 @@ type Repository struct {
 }
 
 var _ layout.Store = (*Repository)(nil)
-
-// NewRepository is [NewClient] and its Repository in one.
-func NewRepository(registry, repository string, opts Options) (*Repository, error) {
-	c, err := NewClient(opts)
-	if err != nil {
-		return nil, err
-	}
-	return c.Repository(registry, repository)
-}
 
 // Repository returns a repository of a registry, which are named as in a
 // [Reference]. Nothing is sent yet. An error wraps [ErrReference].
@@ -220,47 +210,4 @@ func (r *Repository) send(ctx context.Context, method string, u *url.URL, header
 		return nil, r.host.requestError(err)
 	}
 	return resp, nil
-}
-
-// checkRedirect follows at most ten redirects of requests without a body, never
-// from https to http. Authorization is taken off by oras-go's client as soon as
-// a redirect leaves the origin; net/http alone would keep it for another port
-// and for subdomains. Where a redirect came from is nobody's business: the
-// address may be presigned.
-func checkRedirect(req *http.Request, via []*http.Request) error {
-	req.Header.Del("Referer")
-	first := via[0]
-	switch {
-	case len(via) >= maxRedirects:
-		return unsafe("more than %d redirects", maxRedirects)
-	case req.URL.Scheme != "https" && via[len(via)-1].URL.Scheme == "https":
-		return unsafe("redirect from https to %s", req.URL.Scheme)
-	case req.URL.Scheme != "https" && req.URL.Scheme != "http":
-		return unsafe("redirect to %q", req.URL.Scheme)
-	case req.URL.Hostname() == "":
-		return unsafe("redirect to no host")
-	case req.Method != first.Method:
-		return unsafe("redirect that makes %s of %s", req.Method, first.Method)
-	case first.Method != http.MethodGet && first.Method != http.MethodHead && !sameHost(req.URL, first.URL):
-		return unsafe("redirect of %s to another host, %s", first.Method, req.URL.Host)
-	}
-	return nil
-}
-
-const maxRedirects = 10
-
-// sameHost reports whether two URLs have one host and port, default ports
-// included, whatever their schemes.
-func sameHost(a, b *url.URL) bool {
-	return strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
-}
-
-func port(u *url.URL) string {
-	if p := u.Port(); p != "" {
-		return p
-	}
-	if u.Scheme == "http" {
-		return "80"
-	}
-	return "443"
 }

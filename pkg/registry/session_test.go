@@ -108,10 +108,7 @@ func TestUploadLocation(t *testing.T) {
 // TestLocationPort: some registries leave the default port out of an address
 // that they were asked with.
 func TestLocationPort(t *testing.T) {
-	r, err := NewRepository("registry.example:443", "m", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := repositoryAt(t, "registry.example:443", "m", Options{})
 	asked, _ := url.Parse("https://registry.example:443/v2/m/blobs/uploads/")
 	resp := &http.Response{Header: http.Header{"Location": {"https://registry.example/v2/m/blobs/uploads/1"}}, Request: &http.Request{URL: asked}}
 	got, err := r.location(resp, asked)

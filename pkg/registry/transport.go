@@ -150,3 +150,9 @@ func (p *peers) isLocal(u *url.URL) bool {
 	defer p.mu.Unlock()
 	return p.local[net.JoinHostPort(strings.ToLower(u.Hostname()), port(u))]
 }
+
+func closeIdle(rt http.RoundTripper) {
+	if c, ok := rt.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}

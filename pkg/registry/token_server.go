@@ -1,11 +1,9 @@
 package registry
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"unicode"
@@ -14,51 +12,6 @@ import (
 	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/internal/secret"
 )
-
-// redirectGuard tells hosts that the user named from those that an answer names.
-// A redirect may lead into a private network, where registries keep their
-// storage; but to this machine, to its neighbours by link-local addresses, and to
-// the metadata service of a cloud only one that is there itself.
-type redirectGuard struct {
-	client        *Client
-	named, others http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (g *redirectGuard) RoundTrip(req *http.Request) (*http.Response, error) {
-	first := firstOf(req)
-	if sameHost(req.URL, first.URL) && req.URL.Scheme == first.URL.Scheme || g.here(first.URL) {
-		if req.URL.Scheme == "http" && !g.client.opts.PlainHTTP && isLoopback(req.URL.Host) {
-			req = req.WithContext(context.WithValue(req.Context(), plainHere{}, true))
-		}
-		return g.named.RoundTrip(req)
-	}
-	if err := httprange.CheckHost(req.URL, httprange.CheckNotLocal); err != nil {
-		return nil, fmt.Errorf("redirect: %w", err)
-	}
-	if proxied(req) {
-		return g.named.RoundTrip(req) // the proxy connects
-	}
-	resp, err := g.others.RoundTrip(req)
-	if err != nil {
-		return nil, fmt.Errorf("redirect to %s: %w", errtext.OneLine(req.URL.Host), err)
-	}
-	return resp, nil
-}
-
-// CloseIdleConnections closes those of both transports.
-func (g *redirectGuard) CloseIdleConnections() {
-	closeIdle(g.named)
-	closeIdle(g.others)
-}
-
-// here reports whether a host is at an address that only this machine reaches so.
-func (g *redirectGuard) here(u *url.URL) bool {
-	if addr, err := netip.ParseAddr(u.Hostname()); err == nil {
-		return httprange.CheckNotLocal(addr) != nil
-	}
-	return g.client.peers.isLocal(u) || g.client.opts.HTTPClient != nil && isLoopback(u.Host)
-}
 
 // tokenGuard tells what a registry is asked from what its token server is. One
 // that is not on the registry's own host gets the user's password because the
@@ -114,20 +67,6 @@ func (g *tokenGuard) ask(req *http.Request) (*http.Response, error) {
 func proxied(req *http.Request) bool {
 	proxy, err := proxyFor(req)
 	return err == nil && proxy != nil
-}
-
-// firstOf returns the request that a chain of redirects began with.
-func firstOf(req *http.Request) *http.Request {
-	for req.Response != nil && req.Response.Request != nil {
-		req = req.Response.Request
-	}
-	return req
-}
-
-func closeIdle(rt http.RoundTripper) {
-	if c, ok := rt.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
 }
 
 // tokenBody makes the tokens known that pass through it.
