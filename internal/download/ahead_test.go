@@ -47,7 +47,7 @@ func TestHowFarAhead(t *testing.T) {
 			mu.Unlock()
 			r := io.LimitReader(zeros{}, n)
 			if off == 0 {
-				r = &held{r, func() {
+				r = &beforeRead{r, func() {
 					<-full
 					time.Sleep(50 * time.Millisecond) // so that they can ask for more, if they do
 					mu.Lock()
@@ -75,13 +75,13 @@ func TestHowFarAhead(t *testing.T) {
 	}
 }
 
-// held calls a function before its first byte.
-type held struct {
+// beforeRead calls a function before its first byte.
+type beforeRead struct {
 	io.Reader
 	first func()
 }
 
-func (h *held) Read(b []byte) (int, error) {
+func (h *beforeRead) Read(b []byte) (int, error) {
 	if h.first != nil {
 		h.first()
 		h.first = nil

@@ -17,8 +17,8 @@
 // beginning; those of one bundle one after another. No more connections are open
 // at once than Options.Concurrency.
 //
-// Copies. A part with Near set is copied from this machine as one verified stream,
-// with no connection, and leaves its bundle: one of which all parts are near is not
+// Copies. A part with Copied set is copied from this machine as one verified stream,
+// with no connection, and leaves its bundle: one of which all parts are copied is not
 // asked for. Where the copy can't be read, or is other content, the part is brought
 // like any other, and the reason is reported as that of a retry.
 //

@@ -57,9 +57,9 @@ type Part struct {
 	// Elsewhere says that Job.Whole may give right bytes where those of Job.Range
 	// were wrong.
 	Elsewhere bool
-	// Near says that Job.Near may give the content: it is asked first, and Range or
+	// Copied says that Job.Copy may give the content: it is asked first, and Range or
 	// Whole where what it gave was not the content.
-	Near bool
+	Copied bool
 	// Bundle is non-zero for parts that lie in one stream. Those that are not
 	// Ranged, or small, are read one after another in their order.
 	Bundle int
@@ -87,8 +87,8 @@ type Job struct {
 	Range func(ctx context.Context, i int, off, n int64) (io.ReadCloser, error)
 	// Whole opens all of a part. The reader returns io.EOF only if it had the hash.
 	Whole func(ctx context.Context, i int) (io.ReadCloser, error)
-	// Near is Whole of a copy on this machine. nil where no part is Near.
-	Near func(ctx context.Context, i int) (io.ReadCloser, error)
+	// Copy is Whole of a copy on this machine. nil where no part is Copied.
+	Copy func(ctx context.Context, i int) (io.ReadCloser, error)
 	// Check, which may be nil, is called once for a part that is read by ranges:
 	// for what is to be right besides its content. Whole checks that itself.
 	Check func(ctx context.Context, i int) error

@@ -42,7 +42,7 @@ func (r *run) fetchRange(p *part, first, n int, buf []byte) (arrived int, err er
 		return 0, openError{err}
 	}
 	defer body.Close()
-	r.prove(p)
+	r.confirmRanges(p)
 	f := &fetcher{r: r, p: p, body: body, buf: buf, block: first, off: off, end: off + size}
 	f.startHash()
 	defer f.stopHash()
@@ -50,12 +50,12 @@ func (r *run) fetchRange(p *part, first, n int, buf []byte) (arrived int, err er
 	return f.block - first, err
 }
 
-// prove notes that a part's ranges work: everybody may ask for one.
-func (r *run) prove(p *part) {
+// confirmRanges notes that a part's ranges work: everybody may ask for one.
+func (r *run) confirmRanges(p *part) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !p.proved {
-		p.proved = true
+	if !p.rangesWork {
+		p.rangesWork = true
 		r.news.Broadcast()
 	}
 }
@@ -73,7 +73,7 @@ func (r *run) fetched(p *part, first, n int, err error) error {
 	}
 	var disk diskError
 	switch {
-	case p.fallen: // whatever it was, it was told to end
+	case p.asStream: // whatever it was, it was told to end
 	case err == nil:
 		p.fails = 0
 		return nil
@@ -82,14 +82,14 @@ func (r *run) fetched(p *part, first, n int, err error) error {
 	case errors.As(err, &disk):
 		return disk.error
 	case errors.Is(err, ranges.ErrNone), errors.Is(err, errOther):
-		p.fallen = true
+		p.asStream = true
 		p.cancel()
 	case Temporary(err) && p.fails+1 < Attempts:
 		p.fails++
-		p.meter.retry(err)
+		p.progress.retry(err)
 		return nil
 	case r.onceMore(p, err):
-		p.meter.retry(err)
+		p.progress.retry(err)
 		return nil
 	default:
 		if open, ok := err.(openError); ok { //nolint:errorlint // made by fetchRange, never wrapped
@@ -97,20 +97,20 @@ func (r *run) fetched(p *part, first, n int, err error) error {
 		}
 		return r.named(p, err)
 	}
-	r.fall(p)
+	r.queueStream(p)
 	return nil
 }
 
-// fall makes a part that ranges don't do for one that is read as a stream, once
+// queueStream makes a part that ranges don't do for one that is read as a stream, once
 // nobody is busy with it any more. The caller holds the mutex.
-func (r *run) fall(p *part) {
-	if p.fallen && p.fetching == 0 && !p.hashing {
+func (r *run) queueStream(p *part) {
+	if p.asStream && p.fetching == 0 && !p.hashing {
 		for i := range p.blocks {
 			if p.blocks[i].arrived() {
 				r.res.There -= p.blockSize(i)
 			}
 		}
-		r.fallen = append(r.fallen, p)
+		r.toStream = append(r.toStream, p)
 	}
 }
 
@@ -158,7 +158,7 @@ func (f *fetcher) receiveBlock() error {
 	got, size := 0, int(f.p.blockSize(f.block))
 	defer func() {
 		if got < size {
-			f.p.meter.back(int64(got))
+			f.p.progress.back(int64(got))
 		}
 	}()
 	for got < size {
@@ -180,7 +180,7 @@ func (f *fetcher) receiveBlock() error {
 		}
 		got += n
 		f.off += int64(n)
-		f.p.meter.add(int64(n))
+		f.p.progress.add(int64(n))
 		if err := f.p.ctx.Err(); err != nil {
 			return err
 		}
@@ -225,7 +225,7 @@ func (r *run) remember(p *part, block int, crc uint32) error {
 // streams.
 func (f *fetcher) startHash() {
 	f.r.mu.Lock()
-	f.inline = f.p.next == f.block && !f.p.hashing && !f.p.fallen
+	f.inline = f.p.next == f.block && !f.p.hashing && !f.p.asStream
 	f.p.hashing = f.p.hashing || f.inline
 	f.r.mu.Unlock()
 	if f.inline {

@@ -50,7 +50,7 @@ func (r *run) readBack(p *part, n int, buf []byte) error {
 	for range n {
 		r.mu.Lock()
 		i := p.next
-		ready := !p.fallen && i < len(p.blocks) && p.blocks[i].arrived() && r.ctx.Err() == nil
+		ready := !p.asStream && i < len(p.blocks) && p.blocks[i].arrived() && r.ctx.Err() == nil
 		var b block
 		if ready {
 			b = p.blocks[i]
@@ -137,7 +137,7 @@ func (r *run) hashed(p *part) error {
 		}
 	}
 	p.hashing = false
-	r.fall(p)
+	r.queueStream(p)
 	r.news.Broadcast()
 	return nil
 }
@@ -159,7 +159,7 @@ func (r *run) judge(p *part) (done bool, err error) {
 	if err := r.finish(p, p.Size, p.crc, resumed); err != nil {
 		return false, err
 	}
-	return true, r.through(p)
+	return true, r.ended(p, nil)
 }
 
 // again begins a part with a wrong hash anew, where other bytes can be had: of an
@@ -177,10 +177,10 @@ func (r *run) again(p *part, wrong error) bool {
 		return false
 	}
 	p.refused = true
-	if p.fallen = p.Elsewhere; !p.fallen {
+	if p.asStream = p.Elsewhere; !p.asStream {
 		r.res.There -= p.drop(fresh)
-		p.meter.restart()
-		p.meter.retry(wrong)
+		p.progress.restart()
+		p.progress.retry(wrong)
 	}
 	return true
 }
@@ -205,21 +205,25 @@ func (r *run) finish(p *part, size int64, crc uint32, resumed int64) error {
 	r.mu.Lock()
 	r.res.Resumed += resumed
 	r.mu.Unlock()
-	p.meter.finish(size)
+	p.progress.finish(size)
 	return nil
 }
 
-// recheck reports whether a part is there from an earlier run: one that is read
-// as a stream, and that nobody else is busy with.
+// recheck reports whether a part is there from an earlier run: one that is read as a
+// stream, and that nobody else is busy with. Where not all of it is, what there is of
+// it is forgotten.
 func (r *run) recheck(p *part, buf []byte) (bool, error) {
-	if p.todo > 0 || len(p.blocks) == 0 {
-		return false, nil
+	if p.todo == 0 && len(p.blocks) > 0 {
+		if err := r.readBack(p, math.MaxInt, buf); err != nil {
+			return false, err
+		}
+		if p.next == len(p.blocks) && hex.EncodeToString(p.sum.Sum(nil)) == p.SHA256 {
+			return true, r.finish(p, p.Size, p.crc, p.Size)
+		}
 	}
-	if err := r.readBack(p, math.MaxInt, buf); err != nil {
-		return false, err
-	}
-	if p.next < len(p.blocks) || hex.EncodeToString(p.sum.Sum(nil)) != p.SHA256 {
-		return false, r.ctx.Err()
-	}
-	return true, r.finish(p, p.Size, p.crc, p.Size)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.res.There -= p.drop(old)
+	p.restart()
+	return false, r.ctx.Err()
 }

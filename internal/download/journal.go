@@ -59,9 +59,9 @@ type Journal struct {
 	other  otherJob
 	synced bool // no sync has failed
 
-	mu   sync.Mutex
-	off  int64
-	held int64 // bytes of blocks that have arrived, those of unknown size as whole ones
+	mu      sync.Mutex
+	off     int64
+	arrived int64 // bytes of blocks that have arrived, those of unknown size as whole ones
 }
 
 // claim says that a block has arrived.
@@ -95,7 +95,7 @@ func OpenJournal(f JournalFile, what string, job *Job) (*Journal, error) {
 	switch {
 	case string(got) == string(j.head):
 		return j, f.Truncate(j.off)
-	case j.held > 0: // the header is damaged, the records say whose they are
+	case j.arrived > 0: // the header is damaged, the records say whose they are
 		return j, errors.Join(f.Truncate(j.off), j.writeHeader())
 	case n < headerSize || string(got[:len(journalMagic)]) != journalMagic:
 		return j, j.Reset()
@@ -106,7 +106,7 @@ func OpenJournal(f JournalFile, what string, job *Job) (*Journal, error) {
 	}
 	content := len(journalMagic) + sha256.Size
 	switch {
-	case theirs.held == 0:
+	case theirs.arrived == 0:
 		return j, j.Reset()
 	case string(got[:content]) == string(j.head[:content]):
 		j.other = otherSizes
@@ -121,7 +121,7 @@ func (j *Journal) Reset() error {
 	if err := j.f.Truncate(0); err != nil {
 		return err
 	}
-	j.other, j.off, j.held = noOther, int64(headerSize), 0
+	j.other, j.off, j.arrived = noOther, int64(headerSize), 0
 	return j.writeHeader()
 }
 
@@ -134,7 +134,7 @@ func (j *Journal) writeHeader() error {
 func (j *Journal) Holds() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.held
+	return j.arrived
 }
 
 // Distrust remembers that the files could not be brought to the disk. The system
@@ -184,9 +184,9 @@ func (j *Journal) read(parts []Part) error {
 			}
 			if int64(c.part) < int64(len(parts)) && int64(c.block) < int64(blocksOf(parts[c.part].Size)) {
 				j.claims = append(j.claims, c)
-				j.held += parts[c.part].blockSize(int(c.block))
+				j.arrived += parts[c.part].blockSize(int(c.block))
 			} else {
-				j.held += BlockSize
+				j.arrived += BlockSize
 			}
 		}
 		if len(j.claims) > most {
@@ -253,7 +253,7 @@ func (j *Journal) add(c claim, size int64) error {
 		return err
 	}
 	j.off += recordSize
-	j.held += size
+	j.arrived += size
 	return nil
 }
 

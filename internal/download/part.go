@@ -9,25 +9,25 @@ import (
 // part is a Part that was begun. What says so is guarded by the run's mutex.
 type part struct {
 	*Part
-	i      int
-	file   File
-	meter  meter
-	ctx    context.Context //nolint:containedctx // of the part's ranges
-	cancel context.CancelFunc
+	i        int
+	file     File
+	progress reporter
+	ctx      context.Context //nolint:containedctx // of the part's ranges
+	cancel   context.CancelFunc
 
 	// Guarded:
-	blocks   []block
-	todo     int  // blocks that nobody has or fetches
-	from     int  // none of them is before this one
-	fetching int  // workers that fetch ranges
-	proved   bool // a range was answered with that range
-	fails    int  // attempts since the last that did well
-	fallen   bool // ranges don't do
-	refused  bool // its content was wrong, and is fetched once more
-	next     int  // blocks that are hashed
-	hashing  bool // somebody hashes
-	ahead    int  // blocks of this run that wait for their hash
-	damaged  int  // blocks of this run that the disk gave back otherwise
+	blocks     []block
+	todo       int  // blocks that nobody has or fetches
+	from       int  // none of them is before this one
+	fetching   int  // workers that fetch ranges
+	rangesWork bool // a range was answered with that range
+	fails      int  // attempts since the last that did well
+	asStream   bool // ranges don't do
+	refused    bool // its content was wrong, and is fetched once more
+	next       int  // blocks that are hashed
+	hashing    bool // somebody hashes
+	ahead      int  // blocks of this run that wait for their hash
+	damaged    int  // blocks of this run that the disk gave back otherwise
 
 	// Of whoever hashes:
 	sum hash.Hash // over the blocks before next
@@ -84,8 +84,8 @@ func (r *run) open(i int, ranged bool) (*part, error) {
 	p := &part{Part: &r.job.Parts[i], i: i}
 	claims := r.opts.Journal.of(i)
 	resumed := usable(p.Part, claims, ranged)
-	p.meter = meter{report: r.opts.Progress, name: p.Name, total: p.Size}
-	p.meter.begin(resumed)
+	p.progress = reporter{report: r.opts.Progress, name: p.Name, total: p.Size}
+	p.progress.begin(resumed)
 	var err error
 	if p.file, err = r.job.Create(i); err != nil {
 		return nil, err
@@ -103,6 +103,12 @@ func (r *run) open(i int, ranged bool) (*part, error) {
 	return p, nil
 }
 
+// close lets go of the part's file and of what is asked for.
+func (p *part) close() error {
+	p.cancel()
+	return p.file.Close()
+}
+
 // restart begins the hash again.
 func (p *part) restart() {
 	for i := range p.next {
@@ -116,7 +122,7 @@ func (p *part) restart() {
 // hashable reports whether bytes wait for their hash, or the part for its
 // judgement, and nobody is at it.
 func (p *part) hashable() bool {
-	if p.hashing || p.fallen {
+	if p.hashing || p.asStream {
 		return false
 	}
 	return p.complete() || p.next < len(p.blocks) && p.blocks[p.next].arrived()
@@ -124,11 +130,11 @@ func (p *part) hashable() bool {
 
 // complete reports whether the part can be judged: all of it is hashed, and
 // nobody waits for what a place has to say after its last byte.
-func (p *part) complete() bool { return p.next == len(p.blocks) && p.fetching == 0 && !p.fallen }
+func (p *part) complete() bool { return p.next == len(p.blocks) && p.fetching == 0 && !p.asStream }
 
 // fetchable reports whether a range can be asked for.
 func (p *part) fetchable() bool {
-	if p.todo == 0 || p.fallen || !p.proved && p.fetching > 0 {
+	if p.todo == 0 || p.asStream || !p.rangesWork && p.fetching > 0 {
 		return false
 	}
 	for p.blocks[p.from].state != todo {

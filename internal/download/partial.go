@@ -59,7 +59,7 @@ func (p *Partial) TakeOver(ctx context.Context, what string, job *Job) error {
 		}
 	case noOther:
 	}
-	if !p.out.Stale() || journal.held > 0 {
+	if !p.out.Stale() || journal.arrived > 0 {
 		return nil
 	}
 	// The file first: where the disk is full, the journal needs the room.
@@ -75,7 +75,7 @@ var errOtherSizes = errors.New("what an earlier run left was begun with other si
 func (j *Job) probe(ctx context.Context) error {
 	for i := range j.Parts {
 		p := &j.Parts[i]
-		if p.Size == 0 || p.Near {
+		if p.Size == 0 || p.Copied {
 			continue
 		}
 		var body io.ReadCloser

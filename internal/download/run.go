@@ -21,13 +21,13 @@ type run struct {
 	buffers sync.Pool
 	refused atomic.Bool // see Result
 
-	mu     sync.Mutex
-	news   *sync.Cond // something can be done that could not be before
-	queue  []unit     // not begun, the largest last
-	begun  []*part    // by ranges, and not through
-	fallen []*part    // of those, the ones that are now to be read as streams
-	left   int        // units that are not through
-	res    Result
+	mu       sync.Mutex
+	news     *sync.Cond // something can be done that could not be before
+	queue    []unit     // not begun, the largest last
+	begun    []*part    // by ranges, and not through
+	toStream []*part    // of those, the ones that are now to be read as streams
+	left     int        // parts that are not through
+	res      Result
 }
 
 // unit is what is begun at once: one part by ranges, or streams one after
@@ -35,7 +35,7 @@ type run struct {
 type unit struct {
 	parts  []int
 	ranged bool
-	near   bool
+	copied bool
 	size   int64
 }
 
@@ -45,7 +45,7 @@ func newRun(ctx context.Context, cancel context.CancelCauseFunc, job *Job, opts 
 	r.buffers.New = func() any { b := make([]byte, bufferSize); return &b }
 	r.piece = pieceBlocks(job.Parts, Concurrency(opts.Concurrency))
 	r.queue = units(job.Parts, int64(r.piece)*BlockSize)
-	r.left = len(r.queue)
+	r.left = len(job.Parts)
 	for _, u := range r.queue {
 		r.res.Total += u.size
 		for _, i := range u.parts {
@@ -60,7 +60,7 @@ func newRun(ctx context.Context, cancel context.CancelCauseFunc, job *Job, opts 
 func pieceBlocks(parts []Part, workers int) int {
 	var total int64
 	for i := range parts {
-		if parts[i].Ranged && !parts[i].Near {
+		if parts[i].Ranged && !parts[i].Copied {
 			total += parts[i].Size
 		}
 	}
@@ -79,12 +79,12 @@ func units(parts []Part, piece int64) []unit {
 	bundles := map[int]int{} // index in list
 	for i := range parts {
 		p := &parts[i]
-		ranged := !p.Near && p.byRanges() && (p.Bundle == 0 || p.Size > piece)
+		ranged := !p.Copied && p.byRanges() && (p.Bundle == 0 || p.Size > piece)
 		at, ok := bundles[p.Bundle]
-		if ranged || p.Near || p.Bundle == 0 || !ok {
+		if ranged || p.Copied || p.Bundle == 0 || !ok {
 			at = len(list)
-			list = append(list, unit{ranged: ranged, near: p.Near})
-			if !ranged && !p.Near && p.Bundle != 0 {
+			list = append(list, unit{ranged: ranged, copied: p.Copied})
+			if !ranged && !p.Copied && p.Bundle != 0 {
 				bundles[p.Bundle] = at
 			}
 		}
@@ -94,8 +94,8 @@ func units(parts []Part, piece int64) []unit {
 	// Of the same size, the first that was named is begun first.
 	slices.Reverse(list)
 	slices.SortStableFunc(list, func(a, b unit) int {
-		if a.near != b.near {
-			return map[bool]int{true: -1, false: 1}[a.near]
+		if a.copied != b.copied {
+			return map[bool]int{true: -1, false: 1}[a.copied]
 		}
 		return cmp.Compare(a.size, b.size)
 	})
@@ -163,10 +163,10 @@ func (r *run) pick() task {
 			best = p
 		}
 	}
-	if n := len(r.fallen); n > 0 {
-		p := r.fallen[n-1]
-		r.fallen = r.fallen[:n-1]
-		return func(buf []byte) error { return r.streamFallen(p, buf) }
+	if n := len(r.toStream); n > 0 {
+		p := r.toStream[n-1]
+		r.toStream = r.toStream[:n-1]
+		return func(buf []byte) error { return r.ended(p, r.stream(p, buf)) }
 	}
 	if n := len(r.queue); n > 0 && (best == nil || best.fetching > 0) {
 		u := r.queue[n-1]
@@ -190,10 +190,7 @@ func (r *run) wake() {
 // begin begins a unit: streams are read to their end, a part that is read by
 // ranges is opened for everybody.
 func (r *run) begin(u unit, buf []byte) error {
-	switch {
-	case u.near:
-		return r.near(u.parts[0], buf)
-	case !u.ranged:
+	if !u.ranged {
 		return r.streams(u, buf)
 	}
 	p, err := r.open(u.parts[0], true)
@@ -206,8 +203,7 @@ func (r *run) begin(u unit, buf []byte) error {
 // beginRanges opens a part for everybody.
 func (r *run) beginRanges(p *part) error {
 	if err := r.check(p); err != nil {
-		p.cancel()
-		p.file.Close()
+		p.close()
 		return err
 	}
 	r.mu.Lock()
@@ -233,22 +229,23 @@ func (r *run) check(p *part) error {
 	return err
 }
 
-// through notes that a part that was read by ranges is done with.
-func (r *run) through(p *part) error {
+// ended closes a part that is done with, and returns err or what closing says.
+func (r *run) ended(p *part, err error) error {
 	r.mu.Lock()
 	r.begun = slices.DeleteFunc(r.begun, func(q *part) bool { return q == p })
 	r.left--
 	r.news.Broadcast()
 	r.mu.Unlock()
-	p.cancel()
-	return p.file.Close()
+	if cerr := p.close(); err == nil {
+		err = cerr
+	}
+	return err
 }
 
 // closeFiles closes what an error has left open.
 func (r *run) closeFiles() {
 	for _, p := range r.begun {
-		p.cancel()
-		p.file.Close()
+		p.close()
 	}
 }
 

@@ -10,66 +10,54 @@ import (
 	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
-// streams brings parts one after another, each as a verified stream.
+// streams brings the parts of a unit one after another, each as a verified stream: from
+// an earlier run, from its copy on this machine, or from its source.
 func (r *run) streams(u unit, buf []byte) error {
 	for _, i := range u.parts {
-		if err := r.ctx.Err(); err != nil {
-			return err
-		}
 		p, err := r.open(i, false)
 		if err != nil {
 			return err
 		}
-		err = r.streamOrKeep(p, buf)
-		p.cancel()
-		if cerr := p.file.Close(); err == nil {
-			err = cerr
+		there, err := r.recheck(p, buf)
+		if !there && err == nil && p.Copied {
+			if there, err = r.copy(p, buf); !there && err == nil && p.byRanges() {
+				return r.beginRanges(p)
+			}
 		}
-		if err != nil {
+		if !there && err == nil {
+			err = r.stream(p, buf)
+		}
+		if err := r.ended(p, err); err != nil {
 			return err
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.left--
-	r.news.Broadcast()
 	return nil
 }
 
-// streamOrKeep reads a part unless an earlier run has brought it.
-func (r *run) streamOrKeep(p *part, buf []byte) error {
-	there, err := r.recheckOrForget(p, buf)
-	if there || err != nil {
-		return err
+// copy reports whether a part could be read from its copy on this machine. Only what
+// ends the run is an error.
+func (r *run) copy(p *part, buf []byte) (bool, error) {
+	size, crc, err := r.attempt(p, r.job.Copy, buf)
+	if err == nil {
+		return true, r.arrived(p, size, crc)
 	}
-	return r.stream(p, buf)
-}
-
-// recheckOrForget reports whether an earlier run has brought a part, and forgets what
-// there is of it where that is not all.
-func (r *run) recheckOrForget(p *part, buf []byte) (bool, error) {
-	there, err := r.recheck(p, buf)
-	if there || err != nil {
-		return there, err
+	if disk, ok := err.(diskError); ok { //nolint:errorlint // made by attempt, never wrapped
+		return false, disk.error
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := range p.blocks {
-		if p.blocks[i].arrived() {
-			r.res.There -= p.blockSize(i)
-			p.lose(i)
-		}
+	if r.ctx.Err() != nil {
+		return false, r.ctx.Err()
 	}
-	p.restart()
+	p.progress.restart()
+	p.progress.retry(err)
 	return false, nil
 }
 
-// streamFallen reads a part that ranges don't do for.
-func (r *run) streamFallen(p *part, buf []byte) error {
-	if err := r.stream(p, buf); err != nil {
-		return err
-	}
-	return r.through(p)
+// arrived tells that a part is there which was read as a stream.
+func (r *run) arrived(p *part, size int64, crc uint32) error {
+	r.mu.Lock()
+	r.res.There += max(0, p.Size)
+	r.mu.Unlock()
+	return r.finish(p, size, crc, 0)
 }
 
 // failed gives up a part that can't be had as a stream.
@@ -83,14 +71,11 @@ func (r *run) failed(p *part, size int64, err error) error {
 // stream writes a part from its beginning, and again where its source says that
 // this may help.
 func (r *run) stream(p *part, buf []byte) error {
-	p.meter.restart()
+	p.progress.restart()
 	for attempt := 1; ; attempt++ {
 		size, crc, err := r.attempt(p, r.job.Whole, buf)
 		if err == nil {
-			r.mu.Lock()
-			r.res.There += max(0, p.Size)
-			r.mu.Unlock()
-			return r.finish(p, size, crc, 0)
+			return r.arrived(p, size, crc)
 		}
 		if disk, ok := err.(diskError); ok { //nolint:errorlint // made by attempt, never wrapped
 			return disk.error
@@ -101,8 +86,8 @@ func (r *run) stream(p *part, buf []byte) error {
 			}
 			return r.failed(p, size, err)
 		}
-		p.meter.restart()
-		p.meter.retry(err)
+		p.progress.restart()
+		p.progress.retry(err)
 	}
 }
 
@@ -173,7 +158,7 @@ func (r *run) attempt(p *part, open opener, buf []byte) (size int64, crc uint32,
 			p.startWriteback(blocksOf(size) - 1)
 			block = 0
 		}
-		p.meter.add(int64(n))
+		p.progress.add(int64(n))
 		if err := r.ctx.Err(); err != nil {
 			return size, crc, err
 		}

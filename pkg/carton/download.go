@@ -35,7 +35,7 @@ func (t *transfer) job(members []Member, to target) download.Job {
 		parts[i] = download.Part{
 			Name: m.Path, Size: m.Size, SHA256: m.Hash, Offset: to.offset(m),
 			Ranged: m.Ranged && m.Size >= 0, Elsewhere: m.Place == PlaceLinked, Bundle: m.Bundle,
-			Near: t.copies.has(m),
+			Copied: t.copies.has(m),
 		}
 	}
 	return download.Job{
@@ -46,7 +46,7 @@ func (t *transfer) job(members []Member, to target) download.Job {
 		Whole: func(ctx context.Context, i int) (io.ReadCloser, error) {
 			return t.src.Open(ctx, members[i].Path)
 		},
-		Near: func(ctx context.Context, i int) (io.ReadCloser, error) { return t.copies.open(ctx, members[i]) },
+		Copy: func(ctx context.Context, i int) (io.ReadCloser, error) { return t.copies.open(ctx, members[i]) },
 		Check: func(ctx context.Context, i int) error {
 			return named(members[i].Path, t.src.CheckFraming(ctx, members[i].Path))
 		},

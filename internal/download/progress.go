@@ -10,8 +10,8 @@ import (
 // often is the least time between two reports that one part has moved.
 const often = 100 * time.Millisecond
 
-// meter tells how far a part is. Done never falls but with Retrying.
-type meter struct {
+// reporter tells how far a part is. Done never falls but with Retrying.
+type reporter struct {
 	report progress.Func
 	name   string
 	total  int64
@@ -22,13 +22,13 @@ type meter struct {
 	last time.Time // of the last report that it moved
 }
 
-func (m *meter) say(s progress.State, done int64, err error) {
+func (m *reporter) say(s progress.State, done int64, err error) {
 	m.said = done
 	m.report.Report(progress.Event{Name: m.name, State: s, Done: done, Total: m.total, Err: err})
 }
 
 // begin tells that the part is begun, with what is there of an earlier run.
-func (m *meter) begin(resumed int64) {
+func (m *reporter) begin(resumed int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.say(progress.Started, 0, nil)
@@ -38,7 +38,7 @@ func (m *meter) begin(resumed int64) {
 }
 
 // add counts bytes that have arrived, and tells now and then.
-func (m *meter) add(n int64) {
+func (m *reporter) add(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.done += n
@@ -54,7 +54,7 @@ func (m *meter) add(n int64) {
 }
 
 // cap returns what is done, at most all: bytes that were lost come twice.
-func (m *meter) cap() int64 {
+func (m *reporter) cap() int64 {
 	if m.total >= 0 {
 		return min(m.done, m.total)
 	}
@@ -62,28 +62,28 @@ func (m *meter) cap() int64 {
 }
 
 // back takes back bytes that have to come again.
-func (m *meter) back(n int64) {
+func (m *reporter) back(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.done -= n
 }
 
 // restart makes it none.
-func (m *meter) restart() {
+func (m *reporter) restart() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.done, m.said = 0, 0
 }
 
 // retry tells of an attempt that failed and that another follows.
-func (m *meter) retry(err error) {
+func (m *reporter) retry(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.say(progress.Retrying, m.cap(), err)
 }
 
 // finish tells that all is there and verified.
-func (m *meter) finish(size int64) {
+func (m *reporter) finish(size int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.say(progress.Finished, size, nil)
