@@ -47,6 +47,8 @@ var faults = []fault{
 	{calls: "fsync,fdatasync", what: "error=EIO", fatal: true},
 	{calls: "rename,renameat,renameat2", what: "error=EIO", stays: true},
 	{calls: "mkdirat,symlinkat", what: "error=ENOSPC", stays: true},
+	// An answer that nobody gave is no answer: not that a name is free, or a stranger's.
+	{calls: "newfstatat,statx", what: "error=EIO"},
 }
 
 const (

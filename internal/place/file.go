@@ -163,11 +163,15 @@ func (f *File) Commit() error {
 	if err := f.rename(); err != nil {
 		return err
 	}
-	if err := f.sameFile(f.base); err != nil {
+	err := f.sameFile(f.base)
+	if errors.Is(err, errSwapped) {
 		_ = f.parent.Rename(f.base, f.partial()) // what took the partial's name is none of ours
 		return err
 	}
-	return f.finish()
+	if ended := f.finish(); err == nil {
+		err = ended
+	}
+	return err
 }
 
 // Keep leaves what was written to a process that takes it over with

@@ -62,16 +62,21 @@ func (d *Folder) begin() error {
 // new one is NAME.partial again. A NAME.partial.old that this package has not put
 // there is left alone. The caller holds the lock.
 func (o *output) recover() error {
-	for _, aside := range []string{o.partial(), o.partial() + oldSuffix} {
-		fi, err := o.parent.Lstat(aside)
-		if err != nil || !o.isAside(fi) {
+	for _, aside := range o.folderNames()[:2] {
+		fi, whose, err := o.look(aside)
+		if err != nil {
+			return err
+		}
+		if whose != waiting {
 			continue
 		}
-		named, err := o.parent.Lstat(o.base)
+		named, whose, err := o.look(o.base)
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return err
+		case named == nil:
 			err = o.parent.Rename(aside, o.base)
-		case err != nil || !o.isOurs(named):
+		case whose != ours:
 			continue
 		default:
 			err = o.moveBack(aside)
@@ -81,11 +86,7 @@ func (o *output) recover() error {
 		}
 		return Explain("restore", o.name, err)
 	}
-	aside := o.partial() + oldSuffix
-	if fi, err := o.parent.Lstat(aside); err != nil || !o.isOurs(fi) {
-		return nil //nolint:nilerr // nothing to end
-	}
-	return Explain("remove", o.beside(aside), o.removeOurs(aside))
+	return Explain("remove", o.beside(o.partial()+oldSuffix), o.removeOurs(o.partial()+oldSuffix))
 }
 
 // checkFolder judges what has the final name.
@@ -121,15 +122,19 @@ func (o *output) folderExists() error {
 // is of a process that was killed right behind making it. What a dead process left
 // there is removed otherwise; symlinks in it are removed, not followed.
 func (d *Folder) openPartial() error {
-	fi, err := d.leftover(fs.FileMode.IsDir, func(fi fs.FileInfo) bool {
-		return d.isOurs(fi) || !d.journal.fresh && d.isEmpty(d.partial())
+	_, whose, err := d.look(d.partial())
+	if err != nil {
+		return err
+	}
+	fi, err := d.leftover(fs.FileMode.IsDir, func(fs.FileInfo) bool {
+		return whose == ours || !d.journal.fresh && d.isEmpty(d.partial())
 	})
 	if err != nil {
 		return err
 	}
-	d.stale = fi != nil && d.isOurs(fi) && d.resume && fi.Mode().Perm()&0o022&d.umask == 0
+	d.stale = fi != nil && whose == ours && d.resume && fi.Mode().Perm()&0o022&d.umask == 0
 	if fi != nil && !d.stale {
-		if d.isOurs(fi) {
+		if whose == ours {
 			err = d.removeOurs(d.partial())
 		} else {
 			err = d.parent.Remove(d.partial())
@@ -151,10 +156,11 @@ func (d *Folder) openPartial() error {
 	if d.made, err = d.root.Stat("."); err != nil {
 		return Explain("create", d.name, err)
 	}
-	if d.stale && !d.isOurs(d.made) || !ownedByCaller(d.made) {
-		return d.swapped(d.partial())
+	named, whose, err := d.look(d.partial())
+	if err == nil && (named == nil || !os.SameFile(named, d.made) || d.stale && whose != ours || !ownedByCaller(d.made)) {
+		err = d.swapped(d.partial())
 	}
-	return nil
+	return err
 }
 
 // Clear removes everything in the folder.
@@ -225,7 +231,11 @@ func (o *output) removeOurs(base string) error {
 	}
 	defer root.Close()
 	fi, err := root.Stat(".")
-	if err != nil || !o.isOurs(fi) {
+	if err != nil {
+		return err
+	}
+	named, whose, err := o.look(base)
+	if err != nil || named == nil || whose != ours || !os.SameFile(named, fi) {
 		return err
 	}
 	names, err := readNames(root, ".")

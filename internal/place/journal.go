@@ -115,10 +115,17 @@ func (o *output) readJournal() error {
 	lines := strings.Split(text, "\n")
 	for _, base := range o.folderNames() {
 		fi, err := o.parent.Lstat(base)
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		for _, line := range []string{o.identity(fi), asideMark + o.identity(fi)} {
+		id := ""
+		if err == nil {
+			id, err = o.identity(fi)
+		}
+		if err != nil {
+			return Explain("look at", o.beside(base), err)
+		}
+		for _, line := range []string{id, asideMark + id} {
 			if ok && slices.Contains(lines[:len(lines)-1], line) { // the last may be cut off
 				o.journal.folders[line] = true
 			}
@@ -158,12 +165,13 @@ func (o *output) writeJournal() error {
 	return Explain("create", o.name, err)
 }
 
-// removeJournal removes it, unless something is left beside it that it says is ours.
-// Somebody who removed it has let another process begin its own.
+// removeJournal removes it, unless something is left beside it that it says is ours,
+// or that can't be looked at. Somebody who removed it has let another process begin
+// its own.
 func (o *output) removeJournal() {
 	for _, base := range o.folderNames()[:2] {
-		fi, err := o.parent.Lstat(base)
-		if err == nil && (o.made != nil && os.SameFile(fi, o.made) || o.isOurs(fi) || o.isAside(fi)) {
+		fi, whose, err := o.look(base)
+		if err != nil || fi != nil && (whose != others || o.made != nil && os.SameFile(fi, o.made)) {
 			return
 		}
 	}
@@ -177,7 +185,10 @@ func (o *output) removeJournal() {
 // remember writes a folder's identity into the journal: it and all that is in it may
 // be removed.
 func (o *output) remember(fi fs.FileInfo) error {
-	id := o.identity(fi)
+	id, err := o.identity(fi)
+	if err != nil {
+		return Explain("create", o.name, err)
+	}
 	if o.journal.folders[id] && !o.journal.folders[asideMark+id] {
 		return nil
 	}
@@ -188,19 +199,22 @@ func (o *output) remember(fi fs.FileInfo) error {
 
 // setAside writes that a folder of the caller's is about to lose its name.
 func (o *output) setAside(fi fs.FileInfo) error {
-	o.journal.folders[asideMark+o.identity(fi)] = true
+	id, err := o.identity(fi)
+	if err != nil {
+		return Explain("replace", o.name, err)
+	}
+	o.journal.folders[asideMark+id] = true
 	return o.writeJournal()
-}
-
-// isAside reports whether a folder of the caller's was about to lose its name.
-func (o *output) isAside(fi fs.FileInfo) bool {
-	return fi.IsDir() && o.journal.folders[asideMark+o.identity(fi)]
 }
 
 // forget takes it out again: from now on the folder is its owner's.
 func (o *output) forget(fi fs.FileInfo) {
-	delete(o.journal.folders, o.identity(fi))
-	delete(o.journal.folders, asideMark+o.identity(fi))
+	id, err := o.identity(fi)
+	if err != nil {
+		return // what the journal says then is looked at again by who comes next
+	}
+	delete(o.journal.folders, id)
+	delete(o.journal.folders, asideMark+id)
 	o.writeJournal() //nolint:errcheck // removeJournal removes it
 }
 
@@ -209,19 +223,52 @@ func (o *output) folderNames() []string {
 	return []string{o.partial(), o.partial() + oldSuffix, o.base}
 }
 
-// isOurs reports whether this package has made the folder that fi is of.
-func (o *output) isOurs(fi fs.FileInfo) bool {
-	return fi.IsDir() && ownedByCaller(fi) && o.journal.folders[o.identity(fi)]
+// owner says whose a file or folder beside the output is.
+type owner int
+
+const (
+	others  owner = iota // somebody else's, or one that is not a folder
+	ours                 // a folder that this package has made
+	waiting              // a folder of the caller's that was about to lose its name
+)
+
+// look says what has a name beside the output, nil for nothing, and whose it is. What
+// can't be looked at is an error, and not somebody else's: a disk that fails for a
+// while takes nothing from its owner.
+func (o *output) look(base string) (fs.FileInfo, owner, error) {
+	fi, err := o.parent.Lstat(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, others, nil
+	}
+	id := ""
+	if err == nil {
+		id, err = o.identity(fi)
+	}
+	switch {
+	case err != nil:
+		return nil, others, Explain("look at", o.beside(base), err)
+	case fi.IsDir() && o.journal.folders[asideMark+id]:
+		return fi, waiting, nil
+	case fi.IsDir() && ownedByCaller(fi) && o.journal.folders[id]:
+		return fi, ours, nil
+	}
+	return fi, others, nil
 }
 
 // identity names a folder that has one of the names that this package gives: its
 // inode, and when it was made, since the inode of a folder that somebody has removed
 // is soon another's.
-func (o *output) identity(fi fs.FileInfo) string {
+func (o *output) identity(fi fs.FileInfo) (string, error) {
 	for _, base := range o.folderNames() {
-		if named, err := o.parent.Lstat(base); err == nil && os.SameFile(named, fi) {
-			return inode(fi) + born(o.dir, base)
+		named, err := o.parent.Lstat(base)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return "", err
+		case os.SameFile(named, fi):
+			when, err := born(o.dir, base)
+			return inode(fi) + when, err
 		}
 	}
-	return inode(fi) + " elsewhere"
+	return inode(fi) + " elsewhere", nil
 }

@@ -219,10 +219,17 @@ func (o *output) stillThere() error {
 	return hint.With(err, "%s is complete in that folder, wherever it is now", o.base)
 }
 
-// sameFile wants the name base to be of what was made.
+// errSwapped: a name is somebody else's, or nobody's.
+var errSwapped = errors.New("was swapped for something else meanwhile")
+
+// sameFile wants the name base to be of what was made. errSwapped says that it is
+// not; with any other error nobody knows.
 func (o *output) sameFile(base string) error {
 	named, err := o.parent.Lstat(base)
-	if err == nil && os.SameFile(named, o.made) {
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return Explain("look at", o.beside(base), err)
+	case err == nil && os.SameFile(named, o.made):
 		return nil
 	}
 	return o.swapped(base)
@@ -250,6 +257,6 @@ func (o *output) inTheWay(base, what string) error {
 
 // swapped is the error for a name that somebody has given to something else.
 func (o *output) swapped(base string) error {
-	err := o.errorf("%s was swapped for something else meanwhile", o.beside(base))
+	err := o.errorf("%s %w", o.beside(base), errSwapped)
 	return hint.With(err, "don't use what is there; others may write to %s: choose a folder that is yours", filepath.Dir(o.name))
 }

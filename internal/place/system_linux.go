@@ -14,14 +14,17 @@ import (
 )
 
 // born tells folders apart that had the same inode one after the other: when the
-// one called base was made, "" where the file system doesn't know.
-func born(parent *os.File, base string) string {
+// one called base was made, "" where the system doesn't know.
+func born(parent *os.File, base string) (string, error) {
 	var st unix.Statx_t
 	err := unix.Statx(int(parent.Fd()), base, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st)
-	if err != nil || st.Mask&unix.STATX_BTIME == 0 {
-		return ""
+	switch {
+	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM): // sandboxes forbid it
+		return "", nil
+	case err != nil || st.Mask&unix.STATX_BTIME == 0:
+		return "", err
 	}
-	return fmt.Sprintf(" of %d.%09d", st.Btime.Sec, st.Btime.Nsec)
+	return fmt.Sprintf(" of %d.%09d", st.Btime.Sec, st.Btime.Nsec), nil
 }
 
 // isMountPoint reports whether something is mounted on a folder: it can be

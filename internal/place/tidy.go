@@ -32,10 +32,10 @@ func Tidy(name string) {
 }
 
 // hasAside reports whether a folder that was to be replaced waits for somebody to
-// look at it. To give it its name back would take away the one that was found.
+// look at it, or may. To give it its name back would take away the one that was found.
 func (o *output) hasAside() bool {
 	for _, base := range o.folderNames()[:2] {
-		if fi, err := o.parent.Lstat(base); err == nil && o.isAside(fi) {
+		if _, whose, err := o.look(base); err != nil || whose == waiting {
 			return true
 		}
 	}

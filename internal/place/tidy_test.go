@@ -123,7 +123,11 @@ func journalOf(t *testing.T, dir string) string {
 	defer root.Close()
 	for _, base := range []string{"d.partial", "d.partial.old"} {
 		if fi, err := os.Stat(filepath.Join(dir, base)); err == nil {
-			text += fmt.Sprintf("inode %d%s\n", fi.Sys().(*syscall.Stat_t).Ino, place.Born(root, base))
+			born, err := place.Born(root, base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += fmt.Sprintf("inode %d%s\n", fi.Sys().(*syscall.Stat_t).Ino, born)
 		}
 	}
 	return text + strings.Repeat("\n", place.TextBytes-len(text))
