@@ -46,64 +46,57 @@ type helperCredential struct {
 
 // runHelper runs docker-credential-NAME: "get", "store" or "erase". A helper that
 // takes too long or prints too much is killed, with all that it started. What it
-// prints goes nowhere but into the error of one that failed.
-// https://docs.docker.com/reference/cli/docker/login/#credential-helper-protocol
+// prints goes nowhere but into the error of one that failed. oras-go's way to run
+// helpers waits for whatever holds the output open, keeps all of it, and lets
+// them write to our stderr.
+// https://docs.docker.com/engine/reference/commandline/login/#credential-helper-protocol
 func runHelper(ctx context.Context, name, action, account string, cred auth.Credential) (auth.Credential, error) {
 	if !helperRE.MatchString(name) {
 		return auth.EmptyCredential, failCredentials("%s credentials for %s: got the helper %q, want a name", action, account, name)
 	}
-	program := "docker-credential-" + name
-	got, err := execHelper(ctx, program, action, account, cred)
-	if err == nil {
-		return got, nil
+	program, input := "docker-credential-"+name, account
+	if action == "store" {
+		input = helperInput(account, cred)
 	}
-	if ctx.Err() != nil {
+	text, err := execHelper(ctx, program, action, input)
+	var got helperCredential
+	if err == nil && action == "get" && json.Unmarshal([]byte(text), &got) != nil {
+		err = errors.New("printed something else than JSON")
+	}
+	switch {
+	case err == nil && got.Username == tokenUser:
+		return auth.Credential{RefreshToken: got.Secret}, nil
+	case err == nil:
+		return auth.Credential{Username: got.Username, Password: got.Secret}, nil
+	case ctx.Err() != nil:
 		return auth.EmptyCredential, context.Cause(ctx)
 	}
 	err = fmt.Errorf("%s credentials for %s: %s: %w", action, account, program, err)
 	return auth.EmptyCredential, &credentialError{hint.With(err, "the file that names this helper is Docker's config.json, or what --registry-config says")}
 }
 
-func execHelper(ctx context.Context, program, action, account string, cred auth.Credential) (auth.Credential, error) {
+// execHelper returns what a helper prints, {} where it has nothing for the account.
+func execHelper(ctx context.Context, program, action, input string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, helperTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, action)
-	cmd.Stdin = strings.NewReader(account)
-	if action == "store" {
-		cmd.Stdin = strings.NewReader(helperInput(account, cred))
-	}
 	stdout, stderr := &limitedOutput{full: cancel}, &limitedOutput{full: cancel}
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, helperGrace
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = strings.NewReader(input), stdout, stderr, helperGrace
 	ownGroup(cmd)
 	err := cmd.Run()
-	text := stdout.String()
 	switch {
 	case stdout.over || stderr.over:
-		return auth.EmptyCredential, fmt.Errorf("printed more than %d bytes", maxHelperBytes)
+		return "", fmt.Errorf("printed more than %d bytes", maxHelperBytes)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return auth.EmptyCredential, fmt.Errorf("no answer within %s", helperTimeout)
+		return "", fmt.Errorf("no answer within %s", helperTimeout)
 	case errors.Is(err, exec.ErrNotFound):
-		return auth.EmptyCredential, errors.New("there is no such program")
-	case errors.Is(err, exec.ErrWaitDelay): // it ended well, and left something running
-		err = nil
+		return "", errors.New("there is no such program")
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it may have left something running
+		return stdout.String(), nil
+	case action == "get" && stdout.String() == notFound:
+		return "{}", nil
 	}
-	if err != nil {
-		if action == "get" && text == notFound {
-			return auth.EmptyCredential, nil
-		}
-		return auth.EmptyCredential, helperFailed(err, text, stderr.String())
-	}
-	if action != "get" {
-		return auth.EmptyCredential, nil
-	}
-	var out helperCredential
-	if json.Unmarshal([]byte(text), &out) != nil {
-		return auth.EmptyCredential, errors.New("printed something else than JSON")
-	}
-	if out.Username == tokenUser {
-		return auth.Credential{RefreshToken: out.Secret}, nil
-	}
-	return auth.Credential{Username: out.Username, Password: out.Secret}, nil
+	return "", helperFailed(err, stdout.String(), stderr.String())
 }
 
 // helperInput is what a helper reads to store a credential.

@@ -3,18 +3,19 @@ package registry
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/credentials"
 
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/secret"
@@ -74,16 +75,21 @@ func (c *Credentials) Credential(ctx context.Context, hostport string) (auth.Cre
 		}
 	}
 	repository, _ := ctx.Value(repositoryKey{}).(string)
-	key, ok := conf.find(host, repository)
-	if !ok {
+	key := conf.find(host, repository)
+	if key == "" {
 		return auth.EmptyCredential, nil
 	}
-	cred, err := conf.Auths[key].credential()
+	store, err := c.open()
+	if err != nil {
+		return auth.EmptyCredential, err
+	}
+	cred, err := store.Get(ctx, key)
+	if err != nil { // its text may hold what it could not read
+		return auth.EmptyCredential, failCredentials("read credentials for %s: %s: got an entry that is unreadable, want user:password in base64", host, c.file)
+	}
+	cred.Password = strings.Trim(cred.Password, "\x00") // old versions of Docker filled it up
 	secret.AddLogin(cred.Username, cred.Password)
 	secret.Add(cred.RefreshToken, cred.AccessToken)
-	if err != nil {
-		return auth.EmptyCredential, failCredentials("read credentials for %s: %s: %w", host, c.file, err)
-	}
 	return cred, nil
 }
 
@@ -95,20 +101,17 @@ func (c *Credentials) account(host string) string {
 	return host
 }
 
-// authFile is what of the file concerns credentials.
+// authFile is what has to be known of the file to choose an account in it.
 type authFile struct {
-	Auths       map[string]authEntry `json:"auths"`
-	CredsStore  string               `json:"credsStore"`
-	CredHelpers map[string]string    `json:"credHelpers"`
-}
-
-// authEntry is one account. Auth is "user:password" in base64.
-type authEntry struct {
-	Auth          string `json:"auth"`
-	Username      string `json:"username"`
-	Password      string `json:"password"`
-	IdentityToken string `json:"identitytoken"`
-	RegistryToken string `json:"registrytoken"`
+	Auths map[string]struct {
+		Auth          string `json:"auth"`
+		Username      string `json:"username"`
+		Password      string `json:"password"`
+		IdentityToken string `json:"identitytoken"`
+		RegistryToken string `json:"registrytoken"`
+	} `json:"auths"`
+	CredsStore  string            `json:"credsStore"`
+	CredHelpers map[string]string `json:"credHelpers"`
 }
 
 const maxAuthFileBytes = 16 << 20
@@ -125,16 +128,29 @@ func (c *Credentials) read() (*authFile, error) {
 	case err != nil:
 		return nil, failCredentials("read credentials: %w", err)
 	}
-	if b = bytes.TrimSpace(b); len(b) == 0 {
-		return conf, nil
-	}
-	if err := json.Unmarshal(b, conf); err != nil {
+	if b = bytes.TrimSpace(b); len(b) > 0 && json.Unmarshal(b, conf) != nil {
 		// The error of encoding/json may quote what it found.
 		return nil, &credentialError{hint.With(
 			fmt.Errorf("read credentials: %s: got something else, want Docker's JSON", c.file),
 			"mend the file, or name another with --registry-config")}
 	}
 	return conf, nil
+}
+
+// open opens the file where it really is: it is replaced when it is written to.
+func (c *Credentials) open() (*credentials.FileStore, error) {
+	name, err := filepath.EvalSymlinks(c.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		name, err = c.file, nil
+	}
+	if err != nil {
+		return nil, failCredentials("open credentials: %w", err)
+	}
+	store, err := credentials.NewFileStore(name)
+	if err != nil { // its text may hold what it could not read
+		return nil, failCredentials("open credentials: %s can't be read", c.file)
+	}
+	return store, nil
 }
 
 // helper returns the name of the program that keeps a host's credentials.
@@ -156,55 +172,30 @@ func accountKeys(host string) []string {
 }
 
 // find returns the key of the entry for a repository: the longest that names it
-// or a folder that it is in, then the host's. Entries that hold nothing, as
-// Docker writes them beside a helper, don't count.
-func (f *authFile) find(host, repository string) (string, bool) {
-	for name := repository; name != ""; {
-		if key := host + "/" + name; !f.Auths[key].empty() {
-			return key, true
-		}
-		i := strings.LastIndexByte(name, '/')
-		if i < 0 {
-			break
-		}
-		name = name[:i]
+// or a folder that it is in, then the host's; "" where there is none. Entries that
+// hold nothing, as Docker writes them beside a helper, don't count.
+func (f *authFile) find(host, repository string) string {
+	var keys []string
+	for name := repository; name != "" && name != "."; name = path.Dir(name) {
+		keys = append(keys, host+"/"+name)
 	}
-	for _, key := range accountKeys(host) {
-		if !f.Auths[key].empty() {
-			return key, true
-		}
-	}
+	keys = append(keys, accountKeys(host)...)
 	// Old versions of Docker wrote URLs, and others write what was typed.
 	for _, key := range slices.Sorted(maps.Keys(f.Auths)) {
-		_, rest, isURL := strings.Cut(key, "://")
-		name, _, _ := strings.Cut(rest, "/")
-		if !isURL {
-			name = key
+		name := key
+		if _, rest, isURL := strings.Cut(key, "://"); isURL {
+			name, _, _ = strings.Cut(rest, "/")
 		}
-		if userHost(name) == host && !f.Auths[key].empty() {
-			return key, true
+		if userHost(name) == host {
+			keys = append(keys, key)
 		}
 	}
-	return "", false
-}
-
-func (e authEntry) empty() bool { return e == authEntry{} }
-
-func (e authEntry) credential() (auth.Credential, error) {
-	cred := auth.Credential{
-		Username: e.Username, Password: e.Password,
-		RefreshToken: e.IdentityToken, AccessToken: e.RegistryToken,
+	for _, key := range keys {
+		if e := f.Auths[key]; e.Auth+e.Username+e.Password+e.IdentityToken+e.RegistryToken != "" {
+			return key
+		}
 	}
-	if e.Auth == "" {
-		return cred, nil
-	}
-	b, err := base64.StdEncoding.DecodeString(e.Auth)
-	user, password, ok := strings.Cut(string(b), ":")
-	if err != nil || !ok {
-		return auth.EmptyCredential, errors.New("got an entry that is unreadable, want user:password in base64")
-	}
-	cred.Username, cred.Password = user, strings.Trim(password, "\x00")
-	return cred, nil
+	return ""
 }
 
 type repositoryKey struct{}

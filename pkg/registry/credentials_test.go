@@ -210,6 +210,7 @@ func TestHelper(t *testing.T) {
 		"missing":     {config: `{"credsStore":"missing-for-sure"}`, says: "docker-credential-missing-for-sure: there is no such program"},
 		"a path":      {config: `{"credsStore":"../evil"}`, says: `"../evil"`},
 		"fails":       {config: single, script: `echo the keychain is locked; exit 1`, says: "docker-credential-test: the keychain is locked"},
+		"mute":        {config: single, script: `exit 0`, says: "something else than JSON"},
 		"fails mute":  {config: single, script: `exit 3`, says: "exit status 3"},
 		"junk":        {config: single, script: `echo hunter2`, says: "docker-credential-test"},
 		"leaks":       {config: single, script: found + `; exit 1`, says: "not shown"},
@@ -277,8 +278,8 @@ func FuzzCredentialFile(f *testing.F) {
 		if json.Unmarshal(b, conf) != nil {
 			return
 		}
-		key, ok := conf.find("ghcr.io", "org/m")
-		if !ok {
+		key := conf.find("ghcr.io", "org/m")
+		if key == "" {
 			return
 		}
 		if _, rest, ok := strings.Cut(key, "://"); ok {

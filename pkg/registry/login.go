@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/credentials"
 
 	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -53,10 +50,10 @@ func (c *Client) tryCredential(ctx context.Context, registry string, cred auth.C
 		return cred, nil
 	}
 	front := &url.URL{Scheme: scheme, Host: host.host, Path: "/v2/"}
-	err = ping(ctx, client, host, front, "")
+	err = ping(ctx, client, host, front, nil)
 	if err == nil && !used.Load() && cred.Username != "" {
 		// It lets anybody in; what it thinks of these credentials is yet unsaid.
-		err = ping(ctx, client, host, front, basic(cred))
+		err = ping(ctx, client, host, front, &cred)
 	}
 	return adviseLogin(err)
 }
@@ -70,13 +67,14 @@ func adviseLogin(err error) error {
 	return hint.With(refused, "check the user name and the password; many registries want an access token in place of the password")
 }
 
-func ping(ctx context.Context, client *auth.Client, host *endpoint, u *url.URL, authorization string) error {
+// ping asks the registry's front door, with a password where there is one.
+func ping(ctx context.Context, client *auth.Client, host *endpoint, u *url.URL, password *auth.Credential) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return err
 	}
-	if authorization != "" {
-		req.Header.Set("Authorization", authorization)
+	if password != nil {
+		req.SetBasicAuth(password.Username, password.Password)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -86,12 +84,6 @@ func ping(ctx context.Context, client *auth.Client, host *endpoint, u *url.URL, 
 		return host.answerError(resp)
 	}
 	return resp.Body.Close()
-}
-
-func basic(cred auth.Credential) string {
-	req := &http.Request{Header: http.Header{}}
-	req.SetBasicAuth(cred.Username, cred.Password)
-	return req.Header.Get("Authorization")
 }
 
 // put keeps a credential: with the helper that the file names for the host,
@@ -140,7 +132,7 @@ func (c *Credentials) Logout(ctx context.Context, registry string) (bool, error)
 			return false, err
 		}
 	}
-	for key, ok := conf.find(host, ""); ok; key, ok = conf.find(host, "") {
+	for key := conf.find(host, ""); key != ""; key = conf.find(host, "") {
 		store, err := c.open()
 		if err != nil {
 			return removed, err
@@ -152,20 +144,4 @@ func (c *Credentials) Logout(ctx context.Context, registry string) (bool, error)
 		removed = true
 	}
 	return removed, nil
-}
-
-// open opens the file for writing, where it really is.
-func (c *Credentials) open() (*credentials.FileStore, error) {
-	name, err := filepath.EvalSymlinks(c.file)
-	if errors.Is(err, fs.ErrNotExist) {
-		name, err = c.file, nil
-	}
-	if err != nil {
-		return nil, failCredentials("store credentials: %w", err)
-	}
-	store, err := credentials.NewFileStore(name)
-	if err != nil {
-		return nil, failCredentials("store credentials: %s can't be read", c.file)
-	}
-	return store, nil
 }
