@@ -74,7 +74,7 @@ func TestInterruptedKeepsHints(t *testing.T) {
 	if got, want := err.Error(), "interrupted"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := hint.Of(err); len(got) != 1 || got[0] != "run it again to go on" {
+	if got := hint.Of(err); len(got) != 1 || got[0].String() != "run it again to go on" {
 		t.Errorf("got the hints %q", got)
 	}
 }

@@ -65,9 +65,7 @@ func (s *session) runInspect(c *cli.Context) error {
 	s.result(d, []string{d.ModelHash}, func() {
 		s.printDescription(d, src, info, details)
 		s.warnOf(slices.Concat(facts.Notes, facts.Findings))
-		for _, h := range hint.Of(unlisted(facts.Notes)) {
-			s.hintf("%s", h)
-		}
+		s.hints(hint.Of(unlisted(facts.Notes))...)
 		if src.plain() {
 			s.hintf("carton-oci pull %s --runner NAME --framework-version REQ makes a carton of it", hint.Quote(src.name))
 		}

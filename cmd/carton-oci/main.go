@@ -77,11 +77,7 @@ var errInterrupted = errors.New("interrupted")
 // interrupted returns what there is to say of a command that was: the hints of
 // err tell what of it can be gone on with.
 func interrupted(err error) error {
-	said := errInterrupted
-	for _, h := range hint.Of(err) {
-		said = hint.With(said, "%s", hint.Text(h))
-	}
-	return said
+	return hint.Add(errInterrupted, hint.Of(err)...)
 }
 
 // withSignals returns a context that the first SIGINT or SIGTERM cancels, so

@@ -80,6 +80,13 @@ func (p *printer) warnf(format string, args ...any) { p.sayf("warning: ", format
 // hintf tells what can be done.
 func (p *printer) hintf(format string, args ...any) { p.sayf("hint: ", format, args...) }
 
+// hints tells what the library says can be done, by the names of flags.
+func (p *printer) hints(hints ...hint.Hint) {
+	for _, h := range hints {
+		p.hintf("%s", h.Text(commandNames))
+	}
+}
+
 // sayf prints a line beside the result.
 func (p *printer) sayf(prefix, format string, args ...any) {
 	fmt.Fprintln(p.err, prefix+remark(fmt.Sprintf(format, args...)))
@@ -88,9 +95,7 @@ func (p *printer) sayf(prefix, format string, args ...any) {
 // error prints an error and its hints.
 func (p *printer) error(err error) {
 	p.sayf("carton-oci: ", "%v", err)
-	for _, h := range hint.Of(err) {
-		p.hintf("%s", h)
-	}
+	p.hints(hint.Of(err)...)
 }
 
 // remark makes what is printed beside the result fit for one line, and takes the

@@ -140,9 +140,7 @@ func (s *session) pack(c *cli.Context, paths []string, opts pack.Options) (*pack
 	for _, w := range src.Warnings {
 		s.warnf("%s", w)
 	}
-	for _, h := range src.Hints {
-		s.hintf("%s", h)
-	}
+	s.hints(src.Hints...)
 	if src.PMF != nil && src.PMF.Training.Status == "running" {
 		s.warnf("the training is still running: what is packed is the model as it is now")
 	}

@@ -36,7 +36,7 @@ func Explain(op, name string, err error) error {
 	case errors.Is(err, syscall.EBUSY), errors.Is(err, syscall.EXDEV):
 		return hint.With(err, "%s seems to be a mount point: give a name below it", name)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return hint.With(err, "too many files are open: raise ulimit -n, or lower --concurrency")
+		return hint.With(err, "too many files are open: raise ulimit -n, or lower %s", hint.Concurrency)
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return hint.With(err, "choose a shorter name: it is written as NAME%s first", partialSuffix)
 	}

@@ -242,7 +242,7 @@ func (o *output) errorf(format string, args ...any) error {
 
 // exists is the error for an output that is there already.
 func (o *output) exists() error {
-	return hint.With(fmt.Errorf("%s: %w", o.name, ErrExist), "use --force to replace it, or another name")
+	return hint.With(fmt.Errorf("%s: %w", o.name, ErrExist), "use %s to replace it, or another name", hint.Force)
 }
 
 func (o *output) busy() error {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -79,7 +80,7 @@ func TestAPartialStays(t *testing.T) {
 				if err == nil || c.want != nil && !errors.Is(err, c.want) {
 					t.Errorf("got %v, want %v", err, c.want)
 				}
-				if !strings.Contains(strings.Join(hint.Of(err), "\n"), base+".partial") {
+				if !strings.Contains(fmt.Sprint(hint.Of(err)), base+".partial") {
 					t.Errorf("hints %q", hint.Of(err))
 				}
 				var came atomic.Int64
@@ -147,7 +148,7 @@ func TestAPartialStaysWhereTheLastStepFails(t *testing.T) {
 			return r, nil
 		}))
 		err := write(t.Context(), out, src, nil, nil)
-		if err == nil || !strings.Contains(strings.Join(hint.Of(err), "\n"), "7.3 MB of 7.3 MB are there") {
+		if err == nil || !strings.Contains(fmt.Sprint(hint.Of(err)), "7.3 MB of 7.3 MB are there") {
 			t.Errorf("%s: got %v with hints %q", base, err, hint.Of(err))
 		}
 		if err := os.RemoveAll(out); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"math/rand/v2"
@@ -112,7 +113,7 @@ func TestWritersGoOn(t *testing.T) {
 		dir := t.TempDir()
 		name := filepath.Join(dir, base)
 		err := leave(t, base, name, 5*mib, cut)
-		hints := strings.Join(hint.Of(err), "\n")
+		hints := fmt.Sprint(hint.Of(err))
 		if !strings.Contains(hints, "run it again to go on: ") || !strings.Contains(hints, " of 7.3 MB are there ("+name+".partial)") {
 			t.Errorf("%s: hints %q", base, hints)
 		}
@@ -153,7 +154,7 @@ func TestNothingIsLeftWhereThatIsNoUse(t *testing.T) {
 			}
 			got := leave(t, base, filepath.Join(dir, base), n, err)
 			onlyFile(t, dir, "")
-			if strings.Contains(strings.Join(hint.Of(got), ""), "run it again") {
+			if strings.Contains(fmt.Sprint(hint.Of(got)), "run it again") {
 				t.Errorf("%s, %s: hints %q", base, what, hint.Of(got))
 			}
 		}

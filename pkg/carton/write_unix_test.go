@@ -4,6 +4,7 @@ package carton_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -70,7 +71,7 @@ func TestFullDiskLeavesWhatIsThere(t *testing.T) {
 		disk := testenv.SmallDisk(t, 6<<20)
 		name := filepath.Join(disk, base)
 		err := write(t.Context(), name, someRanges(nil), nil, nil)
-		hints := strings.Join(hint.Of(err), "\n")
+		hints := fmt.Sprint(hint.Of(err))
 		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(hints, "free some space") || !strings.Contains(hints, "run it again to go on: ") {
 			t.Errorf("%s: got %v, hints %q", base, err, hints)
 		}

@@ -171,7 +171,7 @@ func (m *imaging) mayPush(ctx context.Context, store layout.Store, plan *convert
 		}
 		if is != nil && is.image != nil && is.image.Annotations[convert.AnnotationModelHash] != modelHash {
 			err := &layout.Error{Object: "tag " + tag, Kind: layout.ErrTagExists, Msg: "is the image form of another model"}
-			return hint.With(err, "choose another tag (--image-tag NAME), or leave out --no-clobber")
+			return hint.With(err, "choose another tag (%s NAME), or leave out %s", hint.ImageTag, hint.NoClobber)
 		}
 	}
 	return nil

@@ -46,11 +46,11 @@ func imageTags(loc location.Location, tags []string, own string) ([]string, erro
 		if len(name) > maxTag {
 			err := location.Errorf(loc.String(), "the tag has %d characters, want at most %d, because that of the image form is %d longer",
 				len(tag), maxTag-len(imageSuffix), len(imageSuffix))
-			return nil, hint.With(err, "name the image form's tag: --image-tag NAME")
+			return nil, hint.With(err, "name the image form's tag: %s NAME", hint.ImageTag)
 		}
 		if slices.Contains(tags, name) {
 			err := location.Errorf(loc.String(), "%s is a tag of the artifact and of the image form of %s", name, tag)
-			return nil, hint.With(err, "name another tag for the image form: --image-tag NAME")
+			return nil, hint.With(err, "name another tag for the image form: %s NAME", hint.ImageTag)
 		}
 		list = append(list, name)
 	}
@@ -96,7 +96,7 @@ func refuseStranger(ctx context.Context, store layout.Store, tags []string) erro
 				Object: "tag " + tag, Kind: layout.ErrTagExists,
 				Msg: fmt.Sprintf("points to %s, which is no image form of a carton, and stays where it is", is.desc.Digest),
 			}
-			return hint.With(err, "name another tag for the image form: --image-tag NAME")
+			return hint.With(err, "name another tag for the image form: %s NAME", hint.ImageTag)
 		}
 	}
 	return nil
@@ -113,11 +113,11 @@ func refuseDrift(ctx context.Context, store layout.Store, tags []string, modelHa
 		Object: "tag " + left[0], Kind: layout.ErrTagExists,
 		Msg: fmt.Sprintf("is the image form of another model, and %s would move away from it", strings.TrimSuffix(left[0], imageSuffix)),
 	}
-	err = hint.With(err, "--no-image leaves it as it is")
+	err = hint.With(err, "%s leaves it as it is", hint.LeaveImage)
 	if compat == convert.CompatImage {
-		return err // --image goes with an artifact
+		return err // an image form goes beside an artifact
 	}
-	return hint.With(err, "--image moves both")
+	return hint.With(err, "%s moves both", hint.Image)
 }
 
 // leftBehind returns the tags that are image forms of other models, beside tags

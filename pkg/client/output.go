@@ -38,11 +38,11 @@ func defaultName(loc location.Location, d digest.Digest) (string, error) {
 		}
 		name := strings.TrimSuffix(path.Base(u.Path), location.Ext) + location.Ext
 		if carton.CheckPath(name) != nil || strings.Contains(name, "/") || len(u.Path) < 2 {
-			return "", hint.With(fmt.Errorf("the URL gives no file name"), "name the file: -o FILE%s", location.Ext)
+			return "", hint.With(fmt.Errorf("the URL gives no file name"), "name the file: %s FILE%s", hint.Output, location.Ext)
 		}
 		return name, nil
 	default:
-		return "", hint.With(errors.New("got a carton, and no file or folder to write"), "name one: -o FILE%s, --unpack DIR", location.Ext)
+		return "", hint.With(errors.New("got a carton, and no file or folder to write"), "name one: %s FILE%s, %s DIR", hint.Output, location.Ext, hint.Unpack)
 	}
 	if loc.Tag != "" && loc.Digest == "" {
 		return base + "-" + loc.Tag + location.Ext, nil
@@ -81,16 +81,16 @@ func mayForce(ctx context.Context, src carton.Source, name string, opts PullOpti
 	case fi.Mode()&fs.ModeSymlink != 0:
 		return hint.With(err, "name what the symlink points to, or another place")
 	case opts.Unpack == "" && fi.IsDir():
-		return hint.With(err, "name a file; --unpack DIR writes a folder")
+		return hint.With(err, "name a file; %s DIR writes a folder", hint.Unpack)
 	case opts.Unpack == "" && !fi.Mode().IsRegular(), opts.Unpack != "" && !fi.IsDir():
 		return hint.With(err, "give another name")
 	case opts.Unpack == "":
-		return hint.With(err, "--force replaces it")
+		return hint.With(err, "%s replaces it", hint.Force)
 	}
 	switch strange := carton.CheckReplace(ctx, name, src, opts.extract()); {
 	case strange == nil:
-		return hint.With(err, "--force replaces it")
-	case errors.Is(strange, carton.ErrExist): // --force does not
+		return hint.With(err, "%s replaces it", hint.Force)
+	case errors.Is(strange, carton.ErrExist): // force does not
 		return fmt.Errorf("%w; %w", err, strange)
 	}
 	return err

@@ -104,7 +104,7 @@ func (c *call) pull(ctx context.Context, loc location.Location, opts PullOptions
 	defer src.Close()
 	if opts.Wrap != nil && (src.artifact == nil || !src.artifact.Wrapped()) {
 		err := errors.New("is a carton already, and says itself how it is loaded")
-		return nil, hint.With(err, "pull it without --runner")
+		return nil, hint.With(err, "pull it without %s", hint.Wrap)
 	}
 	result := &PullResult{Reference: src.loc.Redacted(), ModelHash: src.Manifest().ModelHash()}
 	if src.artifact != nil {
@@ -225,7 +225,7 @@ func checkLinkBase(base string) error {
 func thinLinks(ctx context.Context, src *opened, base string) (*carton.Links, error) {
 	if src.artifact == nil {
 		err := fmt.Errorf("thin: %s is no artifact, want one whose layers can be linked", src.loc.Redacted())
-		return nil, hint.With(err, "push it, and pull --thin what was pushed")
+		return nil, hint.With(err, "push it, and pull %s what was pushed", hint.Thin)
 	}
 	repo := src.site.repo()
 	switch {
@@ -235,7 +235,7 @@ func thinLinks(ctx context.Context, src *opened, base string) (*carton.Links, er
 		})
 	case repo == nil:
 		err := fmt.Errorf("thin: %s has no address that links could name", src.loc)
-		return nil, hint.With(err, "--link-base https://HOST/PATH names a server that has every file as PATH/HASH")
+		return nil, hint.With(err, "%s https://HOST/PATH names a server that has every file as PATH/HASH", hint.LinkBase)
 	}
 	return convert.ThinLinks(ctx, src.artifact, repo.BlobURL)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -108,6 +109,8 @@ func TestAnAnnotationIsNoProof(t *testing.T) {
 	}
 }
 
+const byForce = "client.PullOptions.Force replaces it"
+
 func TestWhatIsThereIsComparedWithWhatIsWanted(t *testing.T) {
 	target := inMemory()
 	pushTo(t, target, "h.io/m:1", sample())
@@ -137,7 +140,7 @@ func TestWhatIsThereIsComparedWithWhatIsWanted(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts PullOptions
 		want string // in the error; "" for already here
-		hint string // "" for --force
+		hint string // "" for byForce
 	}{
 		"the same file":          {PullOptions{Output: in("same.carton")}, "", ""},
 		"another file":           {PullOptions{Output: in("other.carton")}, "is another model", ""},
@@ -164,19 +167,19 @@ func TestWhatIsThereIsComparedWithWhatIsWanted(t *testing.T) {
 		if !errors.Is(err, carton.ErrExist) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want ErrExist: … %s", name, err, test.want)
 		}
-		want := cmp.Or(test.hint, "--force replaces it")
-		if !slices.ContainsFunc(hint.Of(err), func(h string) bool { return strings.HasPrefix(h, want) }) {
+		want := cmp.Or(test.hint, byForce)
+		if !slices.ContainsFunc(hint.Of(err), func(h hint.Hint) bool { return strings.HasPrefix(h.String(), want) }) {
 			t.Errorf("%s: got the hints %q, want %q", name, hint.Of(err), want)
 		}
 		// A hint is true.
-		if want != "--force replaces it" {
+		if want != byForce {
 			before := testTree(t, dir)
 			test.opts.Force = true
-			if _, err := fresh(within(target)).Pull(t.Context(), "h.io/m:1", test.opts); err == nil || slices.Contains(hint.Of(err), "--force replaces it") {
-				t.Errorf("%s: with --force: got %v", name, err)
+			if _, err := fresh(within(target)).Pull(t.Context(), "h.io/m:1", test.opts); err == nil || strings.Contains(fmt.Sprint(hint.Of(err)), byForce) {
+				t.Errorf("%s: by force: got %v", name, err)
 			}
 			if after := testTree(t, dir); !slices.Equal(before, after) {
-				t.Errorf("%s: with --force: got %q, want %q", name, after, before)
+				t.Errorf("%s: by force: got %q, want %q", name, after, before)
 			}
 		}
 	}

@@ -140,7 +140,7 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 	art := forms.Artifact
 	if want := p.site.loc.Digest; want != "" && want != art.Digest {
 		err := fmt.Errorf("push %s: the artifact's digest: got %s, want %s", p.name, art.Digest, want)
-		return nil, hint.With(err, "other options, such as --layers, give other digests; or push to a tag")
+		return nil, hint.With(err, "other options, such as %s, give other digests; or push to a tag", hint.Layers)
 	}
 	if err := p.checkImage(ctx, forms); err != nil {
 		return nil, p.blame(err)
@@ -175,11 +175,7 @@ func (p *push) blame(err error) error {
 	default:
 		return fmt.Errorf("push %s: %w", p.site.loc, explainRefusal(err, p.opts.Mapping))
 	}
-	blamed := fmt.Errorf("push %s: %w", p.name, member)
-	for _, h := range hint.Of(err) {
-		blamed = hint.With(blamed, "%s", hint.Text(h))
-	}
-	return blamed
+	return hint.Add(fmt.Errorf("push %s: %w", p.name, member), hint.Of(err)...)
 }
 
 // check refuses a carton that would not load.
@@ -203,12 +199,12 @@ func (p *push) check(ctx context.Context) error {
 	}
 	err = errs[0]
 	if len(errs) > 1 {
-		err = hint.With(err, "there are %d more: carton-oci verify %s", len(errs)-1, p.name)
+		err = hint.With(err, "there are %d more: %s %s", len(errs)-1, hint.Verify, p.name)
 	}
 	if errors.Is(err, carton.ErrChecksum) {
 		return err
 	}
-	return hint.With(err, "--allow-invalid pushes it all the same")
+	return hint.With(err, "%s pushes it all the same", hint.AllowInvalid)
 }
 
 // checkTags refuses what the tags that are there speak against, before anything

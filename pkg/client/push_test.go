@@ -228,8 +228,8 @@ func TestABrokenDescriptionIsPushedByForceOnly(t *testing.T) {
 	if !errors.Is(err, carton.ErrVersion) || target.pushes.Load() != 0 {
 		t.Errorf("got %v and %d pushes, want ErrVersion and none", err, target.pushes.Load())
 	}
-	if hints := hint.Of(err); !slices.ContainsFunc(hints, func(h string) bool { return strings.Contains(h, "--allow-invalid") }) {
-		t.Errorf("got the hints %q, want one that names --allow-invalid", hints)
+	if hints := hint.Of(err); !slices.ContainsFunc(hints, func(h hint.Hint) bool { return slices.Contains(h.Names(), hint.AllowInvalid) }) {
+		t.Errorf("got the hints %q, want one that names AllowInvalid", hints)
 	}
 	opts.Mapping.AllowInvalid = true
 	if _, err := fresh(within(target)).PushSource(t.Context(), broken(), "broken", "h.io/m:1", opts); err != nil {

@@ -136,10 +136,10 @@ func explainRefusal(err error, mapping convert.Options) error {
 		return fmt.Errorf("the registry does not even take an image: %w", err)
 	case convert.CompatImageConfig:
 		err = fmt.Errorf("the registry takes no such image manifest, even with the config of an image: %w", err)
-		return hint.With(err, "--compat %s pushes the image form alone, whose layers are an image's too", convert.CompatImage)
+		return hint.With(err, "%s %s pushes the image form alone, whose layers are an image's too", hint.Compat, convert.CompatImage)
 	}
 	err = fmt.Errorf("the registry takes no such image manifest, most likely for its artifactType or media types: %w", err)
-	return hint.With(err, "--compat %s pushes what such registries take", convert.CompatImageConfig)
+	return hint.With(err, "%s %s pushes what such registries take", hint.Compat, convert.CompatImageConfig)
 }
 
 // descriptorOf returns the descriptor of a layer that a push is asked about.

@@ -140,14 +140,14 @@ func TestTagsOfImages(t *testing.T) {
 		{"h.io/m:1,2", "", "1-image 2-image", ""},
 		{"h.io/m:1,2", "x", "x", ""},
 		{"h.io/m:" + long, "", long + "-image", ""},
-		{"h.io/m:" + long + "t", "", "the tag has 123 characters, want at most 122", "--image-tag NAME"},
-		{"h.io/m:1," + long + "t", "", "the tag has 123 characters", "--image-tag NAME"},
+		{"h.io/m:" + long + "t", "", "the tag has 123 characters, want at most 122", "ImageTag NAME"},
+		{"h.io/m:1," + long + "t", "", "the tag has 123 characters", "ImageTag NAME"},
 		{"h.io/m:" + long + "t", "x", "x", ""},
 		{"h.io/m:1", strings.Repeat("t", 128), strings.Repeat("t", 128), ""},
 		{"h.io/m:1", strings.Repeat("t", 129), "letters, digits and", ""},
 		{"h.io/m:1", "a b", "letters, digits and", ""},
 		{"h.io/m:1,2", "2", "is a tag of the artifact", ""},
-		{"h.io/m:1,1-image", "", "1-image is a tag of the artifact and of the image form of 1", "--image-tag NAME"},
+		{"h.io/m:1,1-image", "", "1-image is a tag of the artifact and of the image form of 1", "ImageTag NAME"},
 		{"h.io/m@" + aDigest, "", "got a digest, want a tag", "write h.io/m:TAG"},
 		{"oci:d:1", "", "1-image", ""},
 		{"oci:d@" + aDigest, "", "got a digest, want a tag", "write oci:d:TAG"},
@@ -159,7 +159,7 @@ func TestTagsOfImages(t *testing.T) {
 			t.Errorf("%s: got %q, want %s", c.ref, p.imageTags, c.want)
 		case err != nil && (!errors.Is(err, location.ErrLocation) || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: got %v, want %s", c.ref, err, c.want)
-		case err != nil && c.hint != "" && !strings.Contains(strings.Join(hint.Of(err), "\n"), c.hint):
+		case err != nil && c.hint != "" && !strings.Contains(fmt.Sprint(hint.Of(err)), c.hint):
 			t.Errorf("%s: got the hints %q, want %s", c.ref, hint.Of(err), c.hint)
 		}
 	}
@@ -191,7 +191,7 @@ func TestNoImageIsLeftBehind(t *testing.T) {
 			if !errors.Is(err, layout.ErrTagExists) || !strings.Contains(err.Error(), "tag 1-image: is the image form of another model, and 1 would move") {
 				t.Errorf("%s: got %v", name, err)
 			}
-			if hints := strings.Join(hint.Of(err), "\n"); hints != "--image moves both\n--no-image leaves it as it is" {
+			if hints := fmt.Sprint(hint.Of(err)); hints != "[convert.Options.Image moves both client.PushOptions.LeaveImage leaves it as it is]" {
 				t.Errorf("%s: got the hints %q", name, hints)
 			}
 		}
@@ -202,10 +202,10 @@ func TestNoImageIsLeftBehind(t *testing.T) {
 			t.Errorf("%s: another tag: %v", name, err)
 		}
 		if err := push(other(), first, func(o *PushOptions) { o.LeaveImage = true }); err != nil {
-			t.Errorf("%s: --no-image: %v", name, err)
+			t.Errorf("%s: LeaveImage: %v", name, err)
 		}
 		if err := push(other(), ref, func(o *PushOptions) { o.Mapping.Image = true }); err != nil {
-			t.Errorf("%s: --image: %v", name, err)
+			t.Errorf("%s: Image: %v", name, err)
 		}
 	}
 }
@@ -308,7 +308,7 @@ func TestARegistryThatTakesImagesOnly(t *testing.T) {
 	if !errors.Is(err, registry.ErrManifest) || !strings.Contains(err.Error(), "most likely for its artifactType or media types: ") {
 		t.Errorf("got %v", err)
 	}
-	if hints := hint.Of(err); !slices.Contains(hints, "--compat image-config pushes what such registries take") {
+	if hints := fmt.Sprint(hint.Of(err)); !strings.Contains(hints, "Compat image-config pushes what such registries take") {
 		t.Errorf("got the hints %q", hints)
 	}
 	for i, mapping := range []convert.Options{{}, {Layers: convert.FormTar}, {MediaTypes: convert.FamilyDraft}} {
@@ -332,7 +332,7 @@ func TestARegistryThatTakesNoOtherLayers(t *testing.T) {
 	r := registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{ImagesOnly: true, ImageLayersOnly: true}})
 	mapping := convert.Options{Compat: convert.CompatImageConfig}
 	_, err := fresh().PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{Mapping: mapping})
-	if hints := hint.Of(err); !errors.Is(err, registry.ErrManifest) || len(hints) != 1 || !strings.HasPrefix(hints[0], "--compat image pushes") {
+	if hints := hint.Of(err); !errors.Is(err, registry.ErrManifest) || len(hints) != 1 || !strings.HasPrefix(hints[0].String(), "convert.Options.Compat image pushes") {
 		t.Errorf("with the config of an image: got %v with the hints %q", err, hints)
 	}
 	both := pushImage(t, sample(), "h.io/m:1", PushOptions{}, within(inMemory()))

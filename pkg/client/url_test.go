@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -88,7 +89,7 @@ func TestWebServersThatDoNotServe(t *testing.T) {
 			t.Errorf("%s: got no error", name)
 			continue
 		}
-		text := strings.Join(append([]string{err.Error()}, hint.Of(err)...), "\n")
+		text := fmt.Sprint(err, hint.Of(err))
 		if test.want != nil && !errors.Is(err, test.want) || !strings.Contains(text, test.text) {
 			t.Errorf("%s: got %s, want %v and %q", name, text, test.want, test.text)
 		}

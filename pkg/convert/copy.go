@@ -147,7 +147,7 @@ func (s *Source) checkLeft(i int) error {
 		return nil
 	}
 	err := s.inLayer(i, &layout.Error{Object: s.nameOf(i), Kind: layout.ErrFormat, Msg: "is a tar that MANIFEST lists nothing of, and is not published unchecked"})
-	return hint.With(err, "crane copy copies an artifact without looking into it; --layers or another option of form makes a new artifact of the carton alone")
+	return hint.With(err, "crane copy copies an artifact without looking into it; %s or another option of form makes a new artifact of the carton alone", hint.Layers)
 }
 
 // checkDiffID compares the digest of a layer without compression with what the

@@ -55,7 +55,7 @@ func findExtras(src carton.Source, info *carton.Info, members []carton.Member) (
 	}
 	if len(found) == 0 {
 		return nil, hint.With(errors.New("the carton has neither README nor LICENSE, and no model_description"),
-			"they are looked for at the root, in misc/ and in model/; push without --readme")
+			"they are looked for at the root, in misc/ and in model/; push without %s", hint.Readme)
 	}
 	return found, nil
 }

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -41,7 +42,7 @@ func TestWhatIsNoImageManifest(t *testing.T) {
 		if !errors.Is(err, c.kind) {
 			t.Errorf("%s: got %v, want %v", name, err, c.kind)
 		}
-		if got := strings.Join(hint.Of(err), " "); !strings.Contains(got, c.hint) {
+		if got := fmt.Sprint(hint.Of(err)); !strings.Contains(got, c.hint) {
 			t.Errorf("%s: got the hints %q, want one about the %s", name, got, c.hint)
 		}
 	}

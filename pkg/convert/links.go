@@ -138,5 +138,5 @@ func errNothingToLink(bundled int) error {
 		Kind: carton.ErrLink,
 		Msg:  fmt.Sprintf("the %d files below model/ lie in tar layers, which no link can reach into", bundled),
 	})
-	return hint.With(err, "push the carton with raw layers (--layers raw), or pull it whole")
+	return hint.With(err, "push the carton with raw layers (%s raw), or pull it whole", hint.Layers)
 }

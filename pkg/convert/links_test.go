@@ -119,7 +119,7 @@ func TestNothingToLink(t *testing.T) {
 	url := func(digest.Digest) string { return "https://example.com" }
 	s, desc, _ := pushed(t, kinds(), Options{Layers: FormTar})
 	_, err := ThinLinks(t.Context(), opened(t, s, desc, OpenOptions{}), url)
-	if !errors.Is(err, carton.ErrLink) || len(hint.Of(err)) != 1 || !strings.Contains(hint.Of(err)[0], "--layers raw") {
+	if !errors.Is(err, carton.ErrLink) || len(hint.Of(err)) != 1 || !strings.Contains(hint.Of(err)[0].String(), "Layers raw") {
 		t.Errorf("tar layers: got %v, %q, want ErrLink and what to do", err, hint.Of(err))
 	}
 	s, desc, _ = pushed(t, cartontest.New(nil, nil), Options{})

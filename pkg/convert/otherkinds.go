@@ -19,13 +19,15 @@ var ErrNoCarton = errors.New("is no carton")
 // otherKind is a kind of artifact that people try to read, and that other
 // programs are for.
 type otherKind struct {
-	name  string   // "a KitOps ModelKit"
-	types []string // what its artifactType, its config's or a layer's media type begins with
-	hint  string   // how to get at what it holds
+	name  string    // "a KitOps ModelKit"
+	types []string  // what its artifactType, its config's or a layer's media type begins with
+	hint  hint.Hint // how to get at what it holds
 }
 
-// packFolder ends the hint for what another program can unpack.
-const packFolder = "; carton-oci push DIR REF2 --runner NAME --framework-version REQ makes a carton of the folder"
+// unpacks is the hint for what another program can unpack.
+func unpacks(how string) hint.Hint {
+	return hint.New("%s; %s DIR REF2 %s NAME %s REQ makes a carton of the folder", hint.Text(how), hint.Push, hint.Runner, hint.FrameworkVersion)
+}
 
 // otherKinds are looked for in this order: programs put layers of their own
 // beside an image's config. docs/readers.md has the same table, and a test
@@ -36,34 +38,34 @@ var otherKinds = []otherKind{
 	{
 		"a KitOps ModelKit",
 		[]string{"application/vnd.kitops.modelkit.", "application/vnd.jozu.model."},
-		"kit unpack REF -d DIR unpacks it" + packFolder,
+		unpacks("kit unpack REF -d DIR unpacks it"),
 	},
 	{
 		"a model of Docker Model Runner, in Docker's own format",
 		[]string{"application/vnd.docker.ai."},
-		"docker model pull REF runs it; oras blob fetch --output model.gguf REPOSITORY@DIGEST gets one of its files, and carton-oci pack makes a carton of that",
+		hint.New("docker model pull REF runs it; oras blob fetch --output model.gguf REPOSITORY@DIGEST gets one of its files, and %s makes a carton of that", hint.Pack),
 	},
 	{
 		"a model of ollama",
 		[]string{"application/vnd.ollama.image."},
-		"ollama pull REF runs it; oras blob fetch --output model.gguf REPOSITORY@DIGEST gets its weights, and carton-oci pack makes a carton of those",
+		hint.New("ollama pull REF runs it; oras blob fetch --output model.gguf REPOSITORY@DIGEST gets its weights, and %s makes a carton of those", hint.Pack),
 	},
-	{"a Helm chart", []string{"application/vnd.cncf.helm."}, "helm pull oci://REPOSITORY gets it"},
-	{"a WebAssembly component", []string{"application/vnd.wasm."}, "wkg oci pull REF gets it; carton-oci pack --runner wasm makes a carton of it"},
+	{"a Helm chart", []string{"application/vnd.cncf.helm."}, hint.New("helm pull oci://REPOSITORY gets it")},
+	{"a WebAssembly component", []string{"application/vnd.wasm."}, hint.New("wkg oci pull REF gets it; %s %s wasm makes a carton of it", hint.Pack, hint.Runner)},
 	{
 		"a signature or an attestation",
 		[]string{"application/vnd.dev.cosign.", "application/vnd.dev.sigstore.", "application/vnd.in-toto", "application/vnd.cncf.notary."},
-		"name the artifact that it is about",
+		hint.New("name the artifact that it is about"),
 	},
 	{
 		"a container image",
 		[]string{ocispec.MediaTypeImageConfig, "application/vnd.docker.container.image.v1+json"},
-		"crane export REF - | tar -x -C DIR unpacks it, a model in an image (a modelcar) too; where DIR then has a MANIFEST, it is a carton" + packFolder,
+		unpacks("crane export REF - | tar -x -C DIR unpacks it, a model in an image (a modelcar) too; where DIR then has a MANIFEST, it is a carton"),
 	},
 	{
 		"a folder of files, as oras pushes them",
 		[]string{"application/vnd.unknown.artifact.v1", "application/vnd.unknown.config.v1+json", ocispec.MediaTypeEmptyJSON},
-		"oras pull REF -o DIR gets them" + packFolder,
+		unpacks("oras pull REF -o DIR gets them"),
 	},
 }
 
@@ -81,7 +83,7 @@ func errOtherKind(m *ocispec.Manifest) error {
 		for _, prefix := range k.types {
 			for _, t := range types {
 				if strings.HasPrefix(t, prefix) {
-					return hint.With(notModel("it is %s (%.128q)", k.name, t), "%s", hint.Text(k.hint))
+					return hint.Add(notModel("it is %s (%.128q)", k.name, t), k.hint)
 				}
 			}
 		}
@@ -102,5 +104,6 @@ func errNoCarton() error {
 	err := error(&layout.Error{
 		Object: "artifact", Kind: ErrNoCarton, Msg: "holds a model but no carton: neither MANIFEST nor carton.toml",
 	})
-	return hint.With(err, "to make a carton of it, say how it is loaded: carton-oci pull --runner NAME --framework-version REQ; ls, cat, inspect, tensors and verify read it as it is")
+	return hint.With(err, "to make a carton of it, say how it is loaded: %s %s NAME %s REQ; %s read it as it is",
+		hint.Pull, hint.Wrap, hint.FrameworkVersion, hint.Plain)
 }

@@ -80,7 +80,7 @@ func TestOtherKindsAreCalledByTheirName(t *testing.T) {
 				if !errors.Is(err, ErrNoCarton) || !strings.Contains(err.Error(), c.kind) {
 					t.Errorf("got %v, want %q", err, c.kind)
 				}
-				if hints := hint.Of(err); len(hints) != 1 || !strings.Contains(hints[0], c.help) {
+				if hints := hint.Of(err); len(hints) != 1 || !strings.Contains(hints[0].String(), c.help) {
 					t.Errorf("got the hints %q, want %q", hints, c.help)
 				}
 			}

@@ -46,7 +46,7 @@ func (p *planner) layers() ([]*layer, error) {
 	layers := append(p.cut(c), p.extras...)
 	if !ok {
 		return nil, hint.With(fmt.Errorf("the carton makes %d layers, want at most %d", len(layers), most),
-			"bundle larger members (--bundle-below), or leave the choice to the mapping")
+			"bundle larger members (%s), or leave the choice to the mapping", hint.BundleBelow)
 	}
 	return layers, nil
 }

@@ -64,7 +64,7 @@ func TestListedTarsHoldNothingElse(t *testing.T) {
 			if !errors.Is(err, c.kind) {
 				t.Errorf("got %v, want %v", err, c.kind)
 			}
-			if hints := hint.Of(err); name == "another mode" && (len(hints) != 1 || !strings.Contains(hints[0], "oras blob fetch --output - REPOSITORY@"+string(repacked.Digest))) {
+			if hints := hint.Of(err); name == "another mode" && (len(hints) != 1 || !strings.Contains(hints[0].String(), "oras blob fetch --output - REPOSITORY@"+string(repacked.Digest))) {
 				t.Errorf("got the hints %q, want how to get at the files of a tar that somebody changed", hints)
 			}
 			if s.open != 0 {

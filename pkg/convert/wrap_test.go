@@ -39,7 +39,7 @@ func TestAPlainModelIsRefusedWithTheWay(t *testing.T) {
 	if !errors.Is(err, ErrNoCarton) || !strings.Contains(err.Error(), "no carton") {
 		t.Errorf("got %v, want that it holds no carton", err)
 	}
-	if hints := hint.Of(err); len(hints) != 1 || !strings.Contains(hints[0], "--runner") || !strings.Contains(hints[0], "--framework-version") {
+	if hints := hint.Of(err); len(hints) != 1 || !strings.Contains(hints[0].String(), "PullOptions.Wrap NAME") || !strings.Contains(hints[0].String(), "FrameworkVersion REQ") {
 		t.Errorf("got the hints %q", hints)
 	}
 }

@@ -116,7 +116,7 @@ func cost(tensors ...*modelfile.Tensor) (n int64) {
 func errTooMany(opts Options) error {
 	err := error(&carton.Error{Path: opts.Member, Kind: carton.ErrLimit, Msg: fmt.Sprintf("its tensors take more than %d bytes of memory", MaxListedBytes)})
 	if opts.Member == "" {
-		err = hint.With(err, "look into one file with --member")
+		err = hint.With(err, "look into one file with %s", hint.Member)
 	}
 	return err
 }

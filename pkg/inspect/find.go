@@ -135,10 +135,10 @@ func ambiguous(name string, found []Tensor) error {
 	}
 	err := fmt.Errorf("%s %w: in %s", errtext.Quoted(name), ErrAmbiguous, strings.Join(places, ", "))
 	if len(members) > 1 {
-		err = hint.With(err, "choose with --member %s", found[0].Member)
+		err = hint.With(err, "choose with %s %s", hint.Member, found[0].Member)
 	}
 	if len(members) < len(found) {
-		err = hint.With(err, "choose with --model %s", found[0].Model)
+		err = hint.With(err, "choose with %s %s", hint.Model, found[0].Model)
 	}
 	return err
 }

@@ -91,7 +91,7 @@ func TestSeveralTensorsOfOneName(t *testing.T) {
 	if !errors.Is(err, ErrAmbiguous) || !strings.Contains(err.Error(), "in model/adapter.safetensors, model/model-07.safetensors") {
 		t.Errorf("got %v, want ErrAmbiguous with both members", err)
 	}
-	if hints := hint.Of(err); len(hints) != 1 || hints[0] != "choose with --member model/adapter.safetensors" {
+	if hints := hint.Of(err); len(hints) != 1 || hints[0].String() != "choose with inspect.Options.Member model/adapter.safetensors" {
 		t.Errorf("got the hints %q", hints)
 	}
 	tensor := find(t, src, "w7", Options{Member: "model/adapter.safetensors"})

@@ -86,7 +86,7 @@ const noteSkipped = "can only be read from its beginning here, and is described 
 
 // The reasons for not looking into an archive that is not broken.
 var (
-	errSkipped = hint.With(errors.New(noteSkipped), "pull it with --unpack, and look into the folder")
+	errSkipped = hint.With(errors.New(noteSkipped), "pull it with %s, and look into the folder", hint.Unpack)
 	errNoSize  = errors.New("is of unknown size, and so its end can't be found")
 )
 

@@ -3,6 +3,7 @@ package inspect
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -119,7 +120,7 @@ func TestTensorsOfTensorData(t *testing.T) {
 	}
 	for name, want := range map[string]string{"words": "cat SOURCE tensor_data/words.toml", "both": "it is made of 'x, words'"} {
 		_, _, err := Open(t.Context(), src, find(t, src, name, Options{}))
-		if !errors.Is(err, ErrElements) || !strings.Contains(strings.Join(hint.Of(err), " "), want) {
+		if !errors.Is(err, ErrElements) || !strings.Contains(fmt.Sprint(hint.Of(err)), want) {
 			t.Errorf("%s: got %v with %q, want ErrElements and %q", name, err, hint.Of(err), want)
 		}
 	}

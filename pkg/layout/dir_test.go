@@ -560,7 +560,7 @@ func TestDirOnlyManifest(t *testing.T) {
 				t.Errorf("got %q, %v, want %q", only, err, c.only)
 			}
 			_, err = d.Resolve(t.Context(), "latest")
-			if got := strings.Join(hint.Of(err), "; "); !errors.Is(err, layout.ErrNotFound) || got != c.hint {
+			if got := fmt.Sprint(hint.Of(err)); !errors.Is(err, layout.ErrNotFound) || strings.Trim(got, "[]") != c.hint {
 				t.Errorf("got %v with the hint %q, want %q", err, got, c.hint)
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -103,7 +104,7 @@ func TestDirKeepsWhatArrived(t *testing.T) {
 		var before []string
 		for i, l := range []layout.Layer{layer(c.first, breaks), layer(c.last, never), layer(!c.last, never)} {
 			_, err := push(l)
-			if !errors.Is(err, down) || !strings.Contains(strings.Join(hint.Of(err), " "), desc.Digest.Encoded()+".partial") {
+			if !errors.Is(err, down) || !strings.Contains(fmt.Sprint(hint.Of(err)), desc.Digest.Encoded()+".partial") {
 				t.Errorf("%s: push %d: got %v with hints %q", name, i, err, hint.Of(err))
 			}
 			if i == 0 {

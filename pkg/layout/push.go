@@ -135,7 +135,7 @@ func CheckTags(ctx context.Context, s Fetcher, want digest.Digest, tags ...strin
 			return fmt.Errorf("look for tag %s: %w", quote(tag), err)
 		case desc.Digest != want:
 			return hint.With(errorf(ErrTagExists, "tag "+tag, "points to %s, not to %s", desc.Digest, want),
-				"choose another tag, or push without --no-clobber")
+				"choose another tag, or push without %s", hint.NoClobber)
 		}
 	}
 	return nil

@@ -221,7 +221,7 @@ func linkError(err error) error {
 	}
 	var refused *httprange.NotAllowedError
 	if errors.As(err, &refused) && httprange.Allowable(refused.Host) {
-		err = hint.With(err, "if you trust that host: --allow-link-host %s", refused.Host)
+		err = hint.With(err, "if you trust that host: %s %s", hint.AllowLinkHosts, refused.Host)
 	}
 	return &carton.Error{Kind: carton.ErrLink, Err: err}
 }

@@ -5,9 +5,11 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -159,13 +161,13 @@ func TestLinkURLsThatAreNeverFollowed(t *testing.T) {
 func TestLinkHintNamesTheHost(t *testing.T) {
 	f := links.NewFetcher(links.Options{Attempts: 1})
 	for url, want := range map[string]string{
-		"https://10.1.2.3:8443/x":      "if you trust that host: --allow-link-host 10.1.2.3:8443",
-		"http://models.example/x":      "if you trust that host: --allow-link-host models.example",
+		"https://10.1.2.3:8443/x":      "if you trust that host: client.Options.AllowLinkHosts 10.1.2.3:8443",
+		"http://models.example/x":      "if you trust that host: client.Options.AllowLinkHosts models.example",
 		"ftp://models.example/x":       "",
 		"https://a:b@models.example/x": "",
 	} {
 		_, err := fetch(t.Context(), f, url, 0, -1)
-		if got := strings.Join(hint.Of(err), "\n"); got != want || !errors.Is(err, httprange.ErrNotAllowed) {
+		if got := fmt.Sprint(hint.Of(err)); got != "["+want+"]" || !errors.Is(err, httprange.ErrNotAllowed) {
 			t.Errorf("%s: got %v with the hint %q, want %q", url, err, got, want)
 		}
 	}
@@ -180,8 +182,8 @@ func TestLinkNameOfPrivateAddress(t *testing.T) {
 	if !errors.Is(err, carton.ErrLink) || !errors.Is(err, httprange.ErrNotAllowed) || s.requests.Load() != 0 {
 		t.Errorf("got %v after %d requests", err, s.requests.Load())
 	}
-	want := "if you trust that host: --allow-link-host " + strings.TrimPrefix(url, "https://")
-	if got := strings.Join(hint.Of(err), "\n"); got != want {
+	want := "if you trust that host: client.Options.AllowLinkHosts " + strings.TrimPrefix(url, "https://")
+	if got := fmt.Sprint(hint.Of(err)); got != "["+want+"]" {
 		t.Errorf("got the hint %q, want %q", got, want)
 	}
 }
@@ -373,7 +375,7 @@ func TestLinkHintsNameHosts(t *testing.T) {
 		}
 		got := false
 		for _, h := range hint.Of(err) {
-			got = got || strings.Contains(h, "--allow-link-host")
+			got = got || slices.Contains(h.Names(), hint.AllowLinkHosts)
 		}
 		if got != want {
 			t.Errorf("%s: got the hints %q, want one: %v", address, hint.Of(err), want)

@@ -112,21 +112,21 @@ func TestOtherProgramsNamesOfPlaces(t *testing.T) {
 		"docker://user:secret@ghcr.io/org/m":       "write host/repository:TAG for a registry, without docker://",
 		"oras://h.io/m:1":                          "write h.io/m:1",
 		"oci:///HOST/org/m:1":                      "oci:/DIR:TAG",
-		"oci://user:secret@h.io/m:1":               "carton-oci login",
+		"oci://user:secret@h.io/m:1":               "registry.Client.Login",
 		"oci-archive:/tmp/m.tar:1":                 "tar -x",
 		"oci-layout:/tmp/m:1":                      "oci:DIR:TAG",
 		"docker-archive:m.tar":                     "skopeo copy",
 		"docker-daemon:m:1":                        "skopeo copy",
 		"containers-storage:m:1":                   "skopeo copy",
 		"dir:/tmp/m":                               "skopeo copy",
-		"hf://org/m":                               "carton-oci pack DIR",
-		"hf://org/m.carton":                        "carton-oci pack DIR",
+		"hf://org/m":                               "pack.Open DIR",
+		"hf://org/m.carton":                        "pack.Open DIR",
 		"s3://bucket/m.carton":                     "https://",
 		"gs://bucket/m.carton?token=secret":        "https://",
 		"file:///tmp/m.carton":                     "the path alone",
 		"oci+native://h.io/m:1":                    "host/repository:TAG",
 		"ftp://user:secret@h/m.carton":             "https://",
-		"HTTP://user:secret@h/m.carton?sig=secret": "--plain-http",
+		"HTTP://user:secret@h/m.carton?sig=secret": "registry.Options.PlainHTTP",
 	} {
 		for _, parse := range []func(string) error{
 			func(s string) error { _, err := Parse(s); return err },
@@ -137,7 +137,7 @@ func TestOtherProgramsNamesOfPlaces(t *testing.T) {
 				t.Errorf("%s: got %v, want ErrLocation", s, err)
 				continue
 			}
-			hints := strings.Join(hint.Of(err), "\n")
+			hints := fmt.Sprint(hint.Of(err))
 			if !strings.Contains(hints, want) {
 				t.Errorf("%s: got the hints %q, want one with %q", s, hints, want)
 			}

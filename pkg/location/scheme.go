@@ -35,7 +35,7 @@ func parseScheme(s string) (loc Location, ok bool, err error) {
 		loc, err = parseURL(scheme + "://" + rest)
 	case "http":
 		err = hint.With(Errorf(s, "got http, want https"),
-			"a registry without TLS is written host/repository:tag and reached with --plain-http")
+			"a registry without TLS is written host/repository:tag and reached with %s", hint.PlainHTTP)
 	default:
 		err = otherScheme(scheme+"://", s, rest)
 	}
@@ -52,7 +52,7 @@ func parseOCI(s, rest string) (Location, error) {
 		return Location{}, hint.With(err, "an image layout in a folder is written with one colon and no slashes of its own: oci:/DIR:TAG")
 	case secret.Redact(s) != s:
 		err := Errorf(s, "got a user name, a password or a query, want oci://host/repository:TAG")
-		return Location{}, hint.With(err, "carton-oci login HOST keeps them")
+		return Location{}, hint.With(err, "%s HOST keeps them", hint.Login)
 	}
 	return parseRegistry(rest)
 }
@@ -70,7 +70,7 @@ func otherScheme(scheme, typed, rest string) error {
 	case "file:":
 		return hint.With(err, "write the path alone, without %s", scheme)
 	case "hf:", "huggingface:":
-		return hint.With(err, "download the files into a folder first, then pack the folder: carton-oci pack DIR")
+		return hint.With(err, "download the files into a folder first, then pack the folder: %s DIR", hint.Pack)
 	case "s3:", "gs:", "az:", "abfs:", "abfss:", "ftp:", "sftp:":
 		return hint.With(err, "download it first; a carton that a web server serves can be named by its https:// address")
 	case "oci-archive:":

@@ -118,8 +118,8 @@ func (p *packer) whatFolder(w *walk) error {
 	switch hasInfo := isFile(files, carton.InfoName); {
 	case isCartonIn(files):
 		if !p.opts.Update {
-			err := hint.With(fmt.Errorf("%w: it has a %s", ErrCarton, carton.ManifestName), "--update makes it a new MANIFEST, if its files were changed")
-			return hint.With(err, "push it as it is: carton-oci push")
+			err := hint.With(fmt.Errorf("%w: it has a %s", ErrCarton, carton.ManifestName), "%s makes it a new MANIFEST, if its files were changed", hint.Update)
+			return hint.With(err, "push it as it is: %s", hint.Push)
 		}
 		w.below, w.skip = "", []string{carton.ManifestName}
 		if target, err := w.root.Readlink(w.at(carton.ModelsName)); err == nil && target == carton.ModelsTarget {
@@ -170,7 +170,7 @@ func (p *packer) keepInfo(files fs.FS) error {
 	switch links := isFile(files, carton.LinksName); {
 	case links && p.opts.Update:
 		err := &carton.Error{Path: carton.LinksName, Kind: carton.ErrFormat, Msg: "is there: what it links would have to be at hand for a new MANIFEST"}
-		return hint.With(err, "make it whole, and change that: carton-oci pull DIR --unpack OTHER")
+		return hint.With(err, "make it whole, and change that: %s DIR %s OTHER", hint.Pull, hint.Unpack)
 	case links:
 		return &carton.Error{Path: carton.LinksName, Kind: carton.ErrFormat, Msg: "is there without a MANIFEST that says what it links"}
 	}
@@ -230,7 +230,7 @@ func (p *packer) warnGone(w *walk) {
 // the name that its runner looks for.
 func (p *packer) collectFile(name string, info fs.FileInfo, alone bool) error {
 	if isCarton(name) {
-		return hint.With(ErrCarton, "push it as it is: carton-oci push")
+		return hint.With(ErrCarton, "push it as it is: %s", hint.Push)
 	}
 	// What the user names may be a symlink to anywhere.
 	at, err := filepath.EvalSymlinks(name)

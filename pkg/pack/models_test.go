@@ -176,7 +176,7 @@ func TestWhatRunnersExpect(t *testing.T) {
 	opts := map[string]any{"entrypoint_package": "main", "entrypoint_fn": "load"}
 	c := open(t, pack.Options{Info: carton.Info{Runner: carton.Runner{Name: "python", RequiredFrameworkVersion: "=3.11", Opts: opts}}}, dir)
 	wantWarnings(t, c, "the runner python expects model/.carton/carton.lock, which is not there")
-	if len(c.Hints) != 1 || !strings.Contains(c.Hints[0], "Carton's own packer makes it of requirements.txt") {
+	if len(c.Hints) != 1 || !strings.Contains(c.Hints[0].String(), "Carton's own packer makes it of requirements.txt") {
 		t.Errorf("got the hints %q", c.Hints)
 	}
 	for _, name := range []string{"Python", "rustbert", "Torch-Script"} {

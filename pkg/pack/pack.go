@@ -29,7 +29,7 @@ type Carton struct {
 	// Warnings are what looks wrong and was packed all the same.
 	Warnings []string
 	// Hints say what can be done about warnings that need more words.
-	Hints []string
+	Hints []hint.Hint
 	// LeftOut are the files and folders that are no part of it; a folder that is
 	// left out because it is empty ends in "/".
 	LeftOut []string
@@ -159,7 +159,7 @@ func (p *packer) broken(path string, kind, cause error) error {
 		p.warnf("%v", err)
 		return nil
 	}
-	return hint.With(err, "--allow-invalid packs it all the same")
+	return hint.With(err, "%s packs it all the same", hint.PackInvalid)
 }
 
 // describe makes carton.toml and tensor_data of what was given and of what the
@@ -261,11 +261,16 @@ func (p *packer) expectations() {
 		last := len(missing) - 1
 		p.warnf("the runner %s expects %s and %s, which are not there", r.Name, strings.Join(missing[:last], ", "), missing[last])
 	}
-	if files > 0 && r.FilesFrom != "" {
-		p.out.Hints = append(p.out.Hints, r.FilesFrom)
+	if files > 0 {
+		p.out.Hints = append(p.out.Hints, r.FilesFrom...)
 	}
 	if len(missing) > files {
-		p.out.Hints = append(p.out.Hints, "--opt "+strings.Join(r.Opts, "=TEXT --opt ")+"=TEXT sets the options")
+		var opts []string
+		var args []any
+		for _, opt := range r.Opts {
+			opts, args = append(opts, "%s %s=TEXT"), append(args, hint.RunnerOpts, opt)
+		}
+		p.out.Hints = append(p.out.Hints, hint.New(strings.Join(opts, " ")+" sets the options", args...))
 	}
 }
 

@@ -27,7 +27,7 @@ func (p *packer) readTree(files fs.FS) error {
 		return nil
 	}
 	if err != nil {
-		return hint.With(badTree(err), "--allow-invalid packs it as a folder like any other")
+		return hint.With(badTree(err), "%s packs it as a folder like any other", hint.PackInvalid)
 	}
 	p.pmf = m
 	for _, w := range m.Warnings {
@@ -166,5 +166,5 @@ func (p *packer) checkSums() error {
 		}
 		return nil
 	}
-	return hint.With(badTree(&pmf.Invalid{Violations: found}), "--allow-invalid packs it all the same")
+	return hint.With(badTree(&pmf.Invalid{Violations: found}), "%s packs it all the same", hint.PackInvalid)
 }

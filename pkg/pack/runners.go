@@ -1,6 +1,10 @@
 package pack
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/carton-oci/carton-oci/pkg/hint"
+)
 
 // Runner is a runner of the reference implementation.
 type Runner struct {
@@ -14,7 +18,7 @@ type Runner struct {
 	// Needs are the paths below model/ that it can't do without.
 	Needs []string
 	// FilesFrom says where files come from that nobody writes by hand.
-	FilesFrom string
+	FilesFrom []hint.Hint
 	// Opts are the options that it can't do without.
 	Opts []string
 }
@@ -30,8 +34,8 @@ var Runners = []Runner{
 	{
 		Name: "python", Compat: 1, Framework: "Python, =3.11",
 		Expects: ".carton/carton.lock, the entry package", Needs: []string{".carton/carton.lock"},
-		FilesFrom: "carton.lock lists the Python packages that the model needs; Carton's own packer makes it of requirements.txt (https://carton.run/docs). " +
-			"Only to store files, --runner noop needs none",
+		FilesFrom: []hint.Hint{hint.New("carton.lock lists the Python packages that the model needs; Carton's own packer makes it of requirements.txt (https://carton.run/docs). "+
+			"Only to store files, %s noop needs none", hint.Runner)},
 		Opts: []string{"entrypoint_package", "entrypoint_fn"},
 	},
 	{

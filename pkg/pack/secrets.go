@@ -46,7 +46,7 @@ func (p *packer) refuseSecrets(files []*file) error {
 		}
 		err := &carton.Error{Path: f.name, Kind: carton.ErrInsecurePath, Msg: "is where credentials are kept, and would be published with the model"}
 		if !p.opts.AllowInvalid {
-			return hint.With(err, "take it out of the folder; --allow-invalid packs it all the same")
+			return hint.With(err, "take it out of the folder; %s packs it all the same", hint.PackInvalid)
 		}
 		p.warnf("%v", err)
 	}

@@ -92,7 +92,7 @@ func TestTokenAnonymous(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	err = repo.Push(t.Context(), layer(describeBytes([]byte("y")), opener([]byte("y"))), layout.Watch{})
-	checkError(t, err, ErrUnauthorized, "401", "carton-oci login "+reg.Host)
+	checkError(t, err, ErrUnauthorized, "401", "registry.Client.Login "+reg.Host)
 }
 
 // TestTokenIdentity: an identity token is exchanged for tokens.
@@ -207,7 +207,7 @@ func TestErrorBodies(t *testing.T) {
 			}
 			reg.Break(registrytest.Fault{Methods: "POST", Times: -1, Effect: registrytest.Answer(403, tt.body, "Content-Type", tt.contentType)})
 			err := repo.Push(t.Context(), layer(describeBytes(nil), opener(nil)), layout.Watch{})
-			checkError(t, err, ErrDenied, tt.says, "carton-oci login "+reg.Host)
+			checkError(t, err, ErrDenied, tt.says, "registry.Client.Login "+reg.Host)
 			if strings.ContainsAny(err.Error(), "\x07\x1b") || len(err.Error()) > 700 {
 				t.Errorf("got %d bytes: %.300q", len(err.Error()), err)
 			}

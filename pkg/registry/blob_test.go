@@ -178,7 +178,7 @@ func TestStat(t *testing.T) {
 		reg := registrytest.New(t, registrytest.Config{Auth: registrytest.Auth{Denied: []string{"org/m"}}})
 		repo := dial(t, reg, "org/m", Options{})
 		_, err := repo.Stat(t.Context(), testDigest)
-		checkError(t, err, ErrDenied, `"denied: requested`, "carton-oci login")
+		checkError(t, err, ErrDenied, `"denied: requested`, "registry.Client.Login")
 	})
 	t.Run("wrong digest", func(t *testing.T) {
 		reg := registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{DigestHeader: testDigest}})

@@ -85,7 +85,7 @@ func TestScheme(t *testing.T) {
 		reg := registrytest.New(t, registrytest.Config{TLS: true})
 		repo := dial(t, reg, "org/m", Options{})
 		_, err := repo.Stat(ctx, testDigest)
-		checkError(t, err, nil, "certificate signed by unknown authority", "--ca-file")
+		checkError(t, err, nil, "certificate signed by unknown authority", "registry.Options.CAFile")
 		if n := len(reg.Requests()); n != 0 {
 			t.Errorf("%d requests arrived", n)
 		}
@@ -111,7 +111,7 @@ func TestScheme(t *testing.T) {
 		reg := registrytest.New(t, registrytest.Config{TLS: true})
 		repo := dial(t, reg, "org/m", Options{PlainHTTP: true})
 		_, err := repo.Resolve(ctx, "1")
-		checkError(t, err, nil, "400", "leave out --plain-http")
+		checkError(t, err, nil, "400", "leave out registry.Options.PlainHTTP")
 	})
 	t.Run("nobody there", func(t *testing.T) {
 		reg := registrytest.New(t, registrytest.Config{})
@@ -137,7 +137,7 @@ func TestTLSHint(t *testing.T) {
 	repo := dial(t, reg, "org/m", Options{})
 	repo.host.scheme = "https" // as of a host that is not loopback
 	_, err := repo.Stat(t.Context(), testDigest)
-	checkError(t, err, nil, "server gave HTTP response to HTTPS client", "--plain-http")
+	checkError(t, err, nil, "server gave HTTP response to HTTPS client", "registry.Options.PlainHTTP")
 }
 
 // TestProtocols: metadata goes over HTTP/2 where there is any, blobs never do but for
@@ -183,7 +183,7 @@ func TestDockerHub(t *testing.T) {
 		t.Errorf("Name = %q", got)
 	}
 	for _, e := range []*Error{{Host: hubAPI, Status: 401}, {Host: "auth.docker.io", Status: 401, token: true}} {
-		checkError(t, repo.host.advise(e), ErrUnauthorized, "401", "carton-oci login docker.io")
+		checkError(t, repo.host.advise(e), ErrUnauthorized, "401", "registry.Client.Login docker.io")
 	}
 }
 

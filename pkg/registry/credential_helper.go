@@ -72,7 +72,7 @@ func runHelper(ctx context.Context, name, action, account string, cred auth.Cred
 		return auth.EmptyCredential, context.Cause(ctx)
 	}
 	err = fmt.Errorf("%s credentials for %s: %s: %w", action, account, program, err)
-	return auth.EmptyCredential, &credentialError{hint.With(err, "the file that names this helper is Docker's config.json, or what --registry-config says")}
+	return auth.EmptyCredential, &credentialError{hint.With(err, "the file that names this helper is Docker's config.json, or what %s says", hint.RegistryConfig)}
 }
 
 // execHelper returns what a helper prints, {} where it has nothing for the account.

@@ -132,7 +132,7 @@ func (c *Credentials) read() (*authFile, error) {
 		// The error of encoding/json may quote what it found.
 		return nil, &credentialError{hint.With(
 			fmt.Errorf("read credentials: %s: got something else, want Docker's JSON", c.file),
-			"mend the file, or name another with --registry-config")}
+			"mend the file, or name another with %s", hint.RegistryConfig)}
 	}
 	return conf, nil
 }

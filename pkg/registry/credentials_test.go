@@ -127,7 +127,7 @@ func TestCredentialFiles(t *testing.T) {
 				t.Errorf("%v does not name the file", err)
 			}
 			for _, s := range []string{"hunter2", secret} {
-				if strings.Contains(err.Error()+strings.Join(hint.Of(err), ""), s) {
+				if strings.Contains(err.Error()+fmt.Sprint(hint.Of(err)), s) {
 					t.Errorf("%v holds the secret", err)
 				}
 			}
@@ -150,7 +150,7 @@ func TestBrokenConfigIsLazy(t *testing.T) {
 	locked := registrytest.New(t, registrytest.Config{Auth: registrytest.Auth{Users: twoUsers}})
 	repo = dial(t, locked, "org/m", Options{Credential: creds.Credential})
 	_, err := repo.Stat(t.Context(), testDigest)
-	checkError(t, err, ErrCredentials, "want Docker's JSON", "--registry-config")
+	checkError(t, err, ErrCredentials, "want Docker's JSON", "registry.DockerCredentials")
 }
 
 // TestCredentialPerRepository: two accounts of one host, by repository.
@@ -169,7 +169,7 @@ func TestCredentialPerRepository(t *testing.T) {
 			t.Error(err)
 		}
 		_, err = b.Stat(t.Context(), reg.AddBlob("b/m", nil).Digest)
-		checkError(t, err, ErrUnauthorized, "401", "carton-oci login")
+		checkError(t, err, ErrUnauthorized, "401", "registry.Client.Login")
 	}
 }
 

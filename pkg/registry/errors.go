@@ -121,7 +121,7 @@ func (h *endpoint) answerError(resp *http.Response) error {
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBytes)) // what was read is shown
 	e.Code, e.Message = readMessage(b, resp.Header.Get("Content-Type"))
 	if e.Status == http.StatusBadRequest && speaksTLS(b) {
-		return hint.With(e, "%s speaks TLS: leave out --plain-http", e.Host)
+		return hint.With(e, "%s speaks TLS: leave out %s", e.Host, hint.PlainHTTP)
 	}
 	return h.advise(e)
 }
@@ -192,9 +192,9 @@ func (h *endpoint) advise(e *Error) error {
 	case e.Host != h.host && !e.token && e.Status < http.StatusInternalServerError:
 		return hint.With(e, "%s redirects to %s; what that answers is the registry's to mend", userHost(h.host), e.Host)
 	case e.Status == http.StatusUnauthorized:
-		return hint.With(e, "carton-oci login %s", userHost(h.host))
+		return hint.With(e, "%s %s", hint.Login, userHost(h.host))
 	case e.Status == http.StatusForbidden:
-		return hint.With(e, "the account may not do this; another one: carton-oci login %s", userHost(h.host))
+		return hint.With(e, "the account may not do this; another one: %s %s", hint.Login, userHost(h.host))
 	case e.Status == http.StatusProxyAuthRequired:
 		return hint.With(e, "write the proxy's user and password into HTTPS_PROXY")
 	case e.Code == errcode.ErrorCodeNameUnknown:

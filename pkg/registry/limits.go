@@ -120,11 +120,11 @@ func (r *Repository) CheckArtifact(_ context.Context, a *layout.Artifact) error 
 	b := &r.host.behaviour
 	if len(a.Manifest) > layout.MaxManifestBytes {
 		return hint.With(limitError("image manifest", "got %d bytes, want at most %d", len(a.Manifest), layout.MaxManifestBytes),
-			"larger bundles make fewer layers: --bundle-below SIZE")
+			"larger bundles make fewer layers: %s SIZE", hint.BundleBelow)
 	}
 	if n := len(a.Layers); b.layers > 0 && n > b.layers {
 		return hint.With(limitError("image manifest", "got %d layers, want at most %d (%s)", n, b.layers, b.name),
-			"larger bundles make fewer layers: --bundle-below SIZE")
+			"larger bundles make fewer layers: %s SIZE", hint.BundleBelow)
 	}
 	var first *layout.Layer
 	more := 0

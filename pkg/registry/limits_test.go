@@ -52,7 +52,7 @@ func TestLayerLimits(t *testing.T) {
 			if !strings.Contains(err.Error(), repo.host.behaviour.name) {
 				t.Errorf("%s: %q does not say whose limit it is", host, err)
 			}
-			if hints := hint.Of(err); !strings.Contains(strings.Join(hints, "|"), "1 more layers") {
+			if hints := hint.Of(err); !strings.Contains(fmt.Sprint(hints), "1 more layers") {
 				t.Errorf("%s: got the hints %q", host, hints)
 			}
 		}
@@ -76,7 +76,7 @@ func TestOtherLimits(t *testing.T) {
 	if err := ecr.CheckArtifact(t.Context(), limited(make([]int64, 500)...)); err != nil {
 		t.Error(err)
 	}
-	checkError(t, ecr.CheckArtifact(t.Context(), limited(make([]int64, 501)...)), layout.ErrLimit, "got 501 layers, want at most 500", "--bundle-below")
+	checkError(t, ecr.CheckArtifact(t.Context(), limited(make([]int64, 501)...)), layout.ErrLimit, "got 501 layers, want at most 500", "BundleBelow")
 	anywhere := offline(t, "registry.example")
 	a := limited(make([]int64, 5000)...)
 	a.Manifest = make([]byte, layout.MaxManifestBytes)
@@ -84,7 +84,7 @@ func TestOtherLimits(t *testing.T) {
 		t.Error(err)
 	}
 	a.Manifest = append(a.Manifest, 0)
-	checkError(t, anywhere.CheckArtifact(t.Context(), a), layout.ErrLimit, "got 4194305 bytes, want at most 4194304", "--bundle-below")
+	checkError(t, anywhere.CheckArtifact(t.Context(), a), layout.ErrLimit, "got 4194305 bytes, want at most 4194304", "BundleBelow")
 	nameless := limited(1 << 62)
 	nameless.Layers[0].Name = ""
 	checkError(t, offline(t, "ghcr.io").CheckArtifact(t.Context(), nameless), layout.ErrLimit, testDigest, "")
@@ -155,7 +155,7 @@ func TestExplain(t *testing.T) {
 	} {
 		tt.f.err = errors.New("broken")
 		err := (&endpoint{behaviour: tt.b}).explain(&tt.f, tt.size)
-		if got := strings.Join(hint.Of(err), "|"); !strings.Contains(got, tt.hint) || (tt.hint == "") != (got == "") {
+		if got := fmt.Sprint(hint.Of(err)); !strings.Contains(got, tt.hint) || (tt.hint == "") != (len(hint.Of(err)) == 0) {
 			t.Errorf("%s: got the hint %q, want %q", name, got, tt.hint)
 		}
 	}

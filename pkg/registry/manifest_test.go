@@ -103,9 +103,9 @@ func TestResolveFails(t *testing.T) {
 	}{
 		"no such tag":    {reference: "2", kind: layout.ErrNotFound, says: "2: ", hint: ""},
 		"no such digest": {reference: testDigest, kind: layout.ErrNotFound, says: "404"},
-		"denied":         {reference: "1", auth: registrytest.Auth{Denied: []string{"org/m"}}, kind: ErrDenied, says: `"denied: requested`, hint: "carton-oci login 127.0.0.1"},
-		"not logged in":  {reference: "1", auth: registrytest.Auth{Users: map[string]string{"x": "y"}}, kind: ErrUnauthorized, says: "user name and a password", hint: "carton-oci login 127.0.0.1"},
-		"no token":       {reference: "1", auth: registrytest.Auth{Users: map[string]string{"x": "y"}, Bearer: true}, kind: ErrUnauthorized, says: "incorrect username", hint: "carton-oci login 127.0.0.1"},
+		"denied":         {reference: "1", auth: registrytest.Auth{Denied: []string{"org/m"}}, kind: ErrDenied, says: `"denied: requested`, hint: "registry.Client.Login 127.0.0.1"},
+		"not logged in":  {reference: "1", auth: registrytest.Auth{Users: map[string]string{"x": "y"}}, kind: ErrUnauthorized, says: "user name and a password", hint: "registry.Client.Login 127.0.0.1"},
+		"no token":       {reference: "1", auth: registrytest.Auth{Users: map[string]string{"x": "y"}, Bearer: true}, kind: ErrUnauthorized, says: "incorrect username", hint: "registry.Client.Login 127.0.0.1"},
 		"wrong digest":   {reference: desc.Digest.String(), quirks: registrytest.Quirks{DigestHeader: testDigest}, kind: layout.ErrDigest, says: testDigest},
 		"wrong by GET":   {reference: "1", quirks: registrytest.Quirks{DigestHeader: testDigest, NoManifestHead: 405}, kind: layout.ErrDigest, says: testDigest},
 		"too large":      {reference: "1", break_: &registrytest.Fault{Methods: "HEAD", Effect: registrytest.Answer(200, "", "Content-Length", "5000000", "Content-Type", desc.MediaType)}, kind: layout.ErrLimit, says: "5000000"},

@@ -39,7 +39,7 @@ func (h *endpoint) requestError(err error) error {
 	case errors.As(err, &answer):
 		return h.tokenError(answer)
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
-		return hint.With(&loginError{h.host}, "carton-oci login %s", userHost(h.host))
+		return hint.With(&loginError{h.host}, "%s %s", hint.Login, userHost(h.host))
 	}
 	var (
 		request *url.Error
@@ -140,9 +140,9 @@ func adviseNetwork(err error) error {
 	)
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
-		return hint.With(err, "the registry speaks no TLS; if that is meant to be so: --plain-http")
+		return hint.With(err, "the registry speaks no TLS; if that is meant to be so: %s", hint.PlainHTTP)
 	case errors.As(err, &unknown):
-		return hint.With(err, "name the registry's own authority with --ca-file, or use --insecure to trust any certificate")
+		return hint.With(err, "name the registry's own authority with %s, or use %s to trust any certificate", hint.CAFile, hint.Insecure)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return hint.With(err, "the certificate is out of date, or this machine's clock is wrong")
 	case errors.As(err, &name):

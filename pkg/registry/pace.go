@@ -121,7 +121,7 @@ func (p *pace) judge(now time.Time) error {
 	}
 	alone := elapsed.Seconds() + float64(p.left)/rate
 	if len(m.active) > 1 && alone <= p.limit.Seconds() {
-		return hint.With(err, "--concurrency 1 sends one after the other, each with the whole rate")
+		return hint.With(err, "%s 1 sends one after the other, each with the whole rate", hint.Concurrency)
 	}
 	return hint.With(err, "use a faster line or another registry, or split the file: weights can be several files")
 }

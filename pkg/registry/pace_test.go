@@ -69,7 +69,7 @@ func TestPace(t *testing.T) {
 		"small and slow":  {line: 1 * mb, sizes: []int64{500 * mb}},
 		"very small":      {line: 1000, sizes: []int64{20_000}},
 		"one of many":     {line: 80 * mb, sizes: []int64{10 * gb, gb, gb, gb, gb, gb, gb, gb}}, // alone at last, it has the whole line
-		"many alike":      {line: 80 * mb, sizes: []int64{9 * gb, 9 * gb, 9 * gb, 9 * gb, 9 * gb, 9 * gb, 9 * gb, 9 * gb}, slow: true, says: "7 other uploads", hints: "--concurrency 1"},
+		"many alike":      {line: 80 * mb, sizes: []int64{9 * gb, 9 * gb, 9 * gb, 9 * gb, 9 * gb, 9 * gb, 9 * gb, 9 * gb}, slow: true, says: "7 other uploads", hints: "Concurrency 1"},
 		"one too large":   {line: 10 * mb, sizes: []int64{gb, 9 * gb, gb}, slow: true, says: "2 other uploads", hints: "faster line"},
 		"hopeless anyway": {line: 10 * mb, sizes: []int64{9 * gb, 9 * gb}, slow: true, says: "1 other upload", hints: "faster line"},
 	} {

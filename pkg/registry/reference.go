@@ -70,7 +70,7 @@ func ParseReference(s string) (Reference, error) {
 	}
 	if shown != s {
 		return Reference{}, hint.With(badReference(s, "has more than HOST/REPOSITORY:TAG@DIGEST"),
-			"user names and passwords are kept by carton-oci login HOST")
+			"user names and passwords are kept by %s HOST", hint.Login)
 	}
 	host, rest, ok := strings.Cut(s, "/")
 	if !ok || !namesHost(host) {

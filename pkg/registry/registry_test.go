@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"strings"
@@ -222,7 +223,7 @@ func checkError(t testing.TB, err, kind error, says, hints string) {
 	case strings.ContainsAny(err.Error(), "\n\r\x1b"):
 		t.Errorf("%q is not one printable line", err)
 	}
-	if got := strings.Join(hint.Of(err), "|"); !strings.Contains(got, hints) {
+	if got := fmt.Sprint(hint.Of(err)); !strings.Contains(got, hints) {
 		t.Errorf("got the hint %q, want it to say %q", got, hints)
 	}
 }

@@ -52,7 +52,7 @@ func TestTheFirstQuestionTellsTheScheme(t *testing.T) {
 	t.Run("TLS is not left for a certificate's sake", func(t *testing.T) {
 		reg := registrytest.New(t, registrytest.Config{TLS: true})
 		_, err := dial(t, reg, "org/m", Options{}).Resolve(t.Context(), "1")
-		checkError(t, err, nil, "certificate signed by unknown authority", "--ca-file")
+		checkError(t, err, nil, "certificate signed by unknown authority", "registry.Options.CAFile")
 		if n := len(reg.Requests()); n != 0 {
 			t.Errorf("%d requests arrived", n)
 		}

@@ -60,9 +60,9 @@ func TestPushFails(t *testing.T) {
 			kind:  layout.ErrDigest, says: `"digest invalid: no"`, puts: 1,
 		},
 		"wrong digest stored": {quirks: registrytest.Quirks{DigestHeader: testDigest}, kind: layout.ErrDigest, says: "stored", puts: 1},
-		"not logged in":       {auth: registrytest.Auth{Users: map[string]string{"x": "y"}}, kind: ErrUnauthorized, says: "401", hint: "carton-oci login"},
-		"no token":            {auth: registrytest.Auth{Users: map[string]string{"x": "y"}, Bearer: true}, kind: ErrUnauthorized, says: "401", hint: "carton-oci login"},
-		"denied":              {auth: registrytest.Auth{Denied: []string{"org/m"}}, kind: ErrDenied, says: `"denied: requested access to the resource is denied"`, hint: "carton-oci login"},
+		"not logged in":       {auth: registrytest.Auth{Users: map[string]string{"x": "y"}}, kind: ErrUnauthorized, says: "401", hint: "registry.Client.Login"},
+		"no token":            {auth: registrytest.Auth{Users: map[string]string{"x": "y"}, Bearer: true}, kind: ErrUnauthorized, says: "401", hint: "registry.Client.Login"},
+		"denied":              {auth: registrytest.Auth{Denied: []string{"org/m"}}, kind: ErrDenied, says: `"denied: requested access to the resource is denied"`, hint: "registry.Client.Login"},
 		"denied in the middle": {
 			fault: &registrytest.Fault{Methods: "PUT", Effect: registrytest.Answer(403, `{"errors":[{"code":"DENIED"}]}`)},
 			kind:  ErrDenied, says: `"denied"`, puts: 1,

@@ -1,0 +1,55 @@
+package hint
+
+// Name is what the library calls something that a hint is about: a field of
+// options, or a function.
+type Name string
+
+// The names that hints have.
+const (
+	Login Name = "registry.Client.Login"
+	Pack  Name = "pack.Open"
+	Pull  Name = "client.Client.Pull"
+	Push  Name = "client.Client.Push"
+	// Verify names what tells all findings.
+	Verify Name = "carton.Verify"
+
+	Plain Name = "client.OpenOptions.Plain"
+
+	AllowLinkHosts Name = "client.Options.AllowLinkHosts"
+	AllowLinkRepos Name = "client.Options.AllowLinkRepos"
+
+	CAFile         Name = "registry.Options.CAFile"
+	Insecure       Name = "registry.Options.Insecure"
+	PlainHTTP      Name = "registry.Options.PlainHTTP"
+	RegistryConfig Name = "registry.DockerCredentials" // the file that it is given
+
+	Force    Name = "client.PullOptions.Force"
+	LinkBase Name = "client.PullOptions.LinkBase"
+	Output   Name = "client.PullOptions.Output"
+	Thin     Name = "client.PullOptions.Thin"
+	Unpack   Name = "client.PullOptions.Unpack"
+	Wrap     Name = "client.PullOptions.Wrap"
+	// Concurrency is a field of several.
+	Concurrency Name = "client.PushOptions.Concurrency"
+
+	ImageTag   Name = "client.PushOptions.ImageTag"
+	LeaveImage Name = "client.PushOptions.LeaveImage"
+	NoClobber  Name = "client.PushOptions.NoClobber"
+
+	AllowInvalid Name = "convert.Options.AllowInvalid"
+	BundleBelow  Name = "convert.Options.BundleBelow"
+	Compat       Name = "convert.Options.Compat"
+	Image        Name = "convert.Options.Image"
+	Layers       Name = "convert.Options.Layers"
+	Readme       Name = "convert.Options.Readme"
+
+	Member Name = "inspect.Options.Member"
+	Model  Name = "inspect.Options.Model"
+
+	PackInvalid Name = "pack.Options.AllowInvalid"
+	Update      Name = "pack.Options.Update"
+
+	FrameworkVersion Name = "carton.Runner.RequiredFrameworkVersion"
+	Runner           Name = "carton.Runner.Name"
+	RunnerOpts       Name = "carton.Runner.Opts"
+)
