@@ -50,7 +50,7 @@ func TestNamesInHints(t *testing.T) {
 		"client.PullOptions": client.PullOptions{}, "convert.Options": convert.Options{}, "inspect.Options": inspect.Options{},
 		"pack.Options": pack.Options{}, "carton.Runner": carton.Runner{}, "registry.Options": registry.Options{},
 	}
-	app := newApp(&printer{})
+	app := newApp(&session{printer: &printer{}})
 	flags := map[string]bool{}
 	for _, c := range app.Commands {
 		flags["carton-oci "+c.Name] = true
@@ -83,7 +83,7 @@ func TestNamesInHints(t *testing.T) {
 // has neither. Flags of other programs are named with them.
 func TestTheLibraryNamesNoFlag(t *testing.T) {
 	var commands []string
-	for _, c := range newApp(&printer{}).Commands {
+	for _, c := range newApp(&session{printer: &printer{}}).Commands {
 		commands = append(commands, c.Name)
 	}
 	ours := regexp.MustCompile(`\bcarton-oci (` + strings.Join(commands, "|") + `)\b|(^|[ (])--[a-z]`)
