@@ -47,6 +47,7 @@
 //     NAME.partial.old, where the journal names it by its inode and time of birth. All
 //     of them must belong to the caller. What has one of these names and is something
 //     else is an error where the name is needed, and otherwise left alone.
+//   - What can't be looked at is an error. It is neither a free name nor somebody else's.
 //   - What is there already counts as an output only if it is as this package would
 //     have left it: see [Foreign].
 //
