@@ -19,12 +19,13 @@ const (
 // Object consumes an object and calls member behind each key; member consumes
 // the key's value. No key may occur twice.
 func (r *Reader) Object(member func(key string) error) error {
-	var seen keys
+	seen := map[string]bool{}
 	before := r.keys
 	err := r.Members(func(key string) error {
-		if seen.add(key) {
+		if seen[key] {
 			return fmt.Errorf("the key %s occurs twice", errtext.Quoted(key))
 		}
+		seen[key] = true
 		if r.keys += keyCost + len(key); r.keys > MaxKeys {
 			return fmt.Errorf("the keys of an object take more than %d bytes", MaxKeys)
 		}
@@ -131,36 +132,4 @@ func (r *Reader) skip(depth int) error {
 		return r.skipString()
 	}
 	return r.scalar()
-}
-
-// fewKeys is how many keys are compared one by one: most objects have fewer.
-const fewKeys = 12
-
-// keys is the set of an object's keys.
-type keys struct {
-	few  []string
-	many map[string]bool
-}
-
-// add adds a key and reports whether it was there.
-func (k *keys) add(key string) bool {
-	if k.many != nil {
-		seen := k.many[key]
-		k.many[key] = true
-		return seen
-	}
-	for _, other := range k.few {
-		if other == key {
-			return true
-		}
-	}
-	k.few = append(k.few, key)
-	if len(k.few) > fewKeys {
-		k.many = make(map[string]bool, 2*len(k.few))
-		for _, other := range k.few {
-			k.many[other] = true
-		}
-		k.few = nil
-	}
-	return false
 }
