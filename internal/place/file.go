@@ -130,10 +130,7 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 // StartWriteback asks the system to begin to bring n written bytes from off to the
 // disk, and does not wait for it: what is there in time is not waited for by
 // [File.Commit]. It promises nothing, and does nothing where the system can't.
-func (f *File) StartWriteback(off, n int64) { startWriteback(f.f, off, n) }
-
-// StartWriteback is the same for a file of a [Folder].
-func StartWriteback(f *os.File, off, n int64) { startWriteback(f, off, n) }
+func (f *File) StartWriteback(off, n int64) { StartWriteback(f.f, off, n) }
 
 // Truncate sets the size in bytes.
 func (f *File) Truncate(size int64) error {
@@ -144,13 +141,12 @@ func (f *File) Truncate(size int64) error {
 func (f *File) Clear() error { return f.Truncate(0) }
 
 // Commit gives the file its final name, and the mode 0666 but for the umask, once
-// its content is on the disk. When it
-// returns an error Keep or Discard is still to be called. A failed sync is not tried
+// its content is on the disk. When it returns an error Keep or Discard is still to be called. A failed sync is not tried
 // again: the system may have dropped what it could not write. Where only the
 // sync of the folder failed, the complete file is in its place, but the name
 // may not survive a crash.
 func (f *File) Commit() error {
-	if err := chmod(f.f, 0o666&^umask()); err != nil {
+	if err := unlessNoModes(f.f.Chmod(0o666 &^ umask())); err != nil {
 		return Explain("write", f.name, err)
 	}
 	if err := f.f.Sync(); err != nil {
@@ -184,7 +180,7 @@ func (f *File) Keep() (bool, error) {
 	if !f.keepable() {
 		return false, f.Discard()
 	}
-	chmod(f.f, 0o600) //nolint:errcheck // Commit may have changed it, and failed then
+	f.f.Chmod(0o600) //nolint:errcheck // Commit may have changed it, and failed then
 	f.close()
 	return true, nil
 }

@@ -170,7 +170,7 @@ func (d *Folder) Clear() error { return d.Prune(func(string) bool { return false
 // once everything in it is on the disk. When it returns an error Keep or Discard
 // is still to be called.
 func (d *Folder) Commit() error {
-	if err := chmodFolder(d.root, ".", 0o777&^d.umask); err != nil {
+	if err := unlessNoModes(d.root.Chmod(".", 0o777&^d.umask)); err != nil {
 		return Explain("write", d.name, err)
 	}
 	if err := syncTree(d.root); err != nil {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -81,7 +80,8 @@ func syncAll(root *os.Root) (bool, error) {
 	return true, err
 }
 
-func startWriteback(f *os.File, off, n int64) {
+// StartWriteback is [File.StartWriteback] for a file of a [Folder].
+func StartWriteback(f *os.File, off, n int64) {
 	c, err := f.SyscallConn()
 	if err != nil {
 		return
@@ -109,15 +109,12 @@ func umask() os.FileMode {
 
 // lockedBy says which process has locked a file, "" for none that is known.
 func lockedBy(file os.FileInfo) string {
-	st, ok := file.Sys().(*syscall.Stat_t)
-	if !ok {
-		return ""
-	}
 	f, err := os.Open("/proc/locks")
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
+	st := stat(file)
 	id := fmt.Sprintf("%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		// 1: FLOCK  ADVISORY  WRITE 1234 fd:01:5678 0 EOF

@@ -4,9 +4,10 @@ package place
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"math"
 	"os"
-	"strconv"
 	"sync"
 	"syscall"
 
@@ -16,37 +17,30 @@ import (
 // modeBits are the mode bits that mean something here.
 const modeBits = 0o777
 
-// ownedByCaller reports whether a file belongs to who runs this process.
-func ownedByCaller(fi fs.FileInfo) bool {
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Geteuid()
+// stat is what the system says of a file; of one that is none of the system's, that it
+// is nobody's.
+func stat(fi fs.FileInfo) *syscall.Stat_t {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return st
+	}
+	return &syscall.Stat_t{Uid: math.MaxUint32, Nlink: 1}
 }
 
+// ownedByCaller reports whether a file belongs to who runs this process.
+func ownedByCaller(fi fs.FileInfo) bool { return int(stat(fi).Uid) == os.Geteuid() }
+
 // ownedByRoot reports whether a file belongs to who may change any file anyway.
-func ownedByRoot(fi fs.FileInfo) bool {
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	return ok && st.Uid == 0
-}
+func ownedByRoot(fi fs.FileInfo) bool { return stat(fi).Uid == 0 }
 
 func callerIsRoot() bool { return os.Geteuid() == 0 }
 
 // links returns how many names a file has.
 func links(fi fs.FileInfo) uint64 {
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 1
-	}
-	return uint64(st.Nlink) //nolint:unconvert // its type differs from system to system
+	return uint64(stat(fi).Nlink) //nolint:unconvert // its type differs from system to system
 }
 
 // inode names a folder for as long as it exists, whatever its name.
-func inode(fi fs.FileInfo) string {
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok {
-		return "folder"
-	}
-	return "inode " + strconv.FormatUint(uint64(st.Ino), 10) //nolint:unconvert // its type differs from system to system
-}
+func inode(fi fs.FileInfo) string { return fmt.Sprintf("inode %d", stat(fi).Ino) }
 
 // lock takes an exclusive lock that ends with f, or with the process.
 func lock(f *os.File) error {
@@ -74,26 +68,15 @@ func syncFolder(d *os.File) error {
 	return err
 }
 
-// chmod sets a mode, where the file system has modes: some that are made of
-// something else (FAT, buckets) refuse to change what they don't keep.
-func chmod(f *os.File, mode os.FileMode) error {
-	err := f.Chmod(mode)
+// unlessNoModes is the error of setting a mode, nil where the file system has none: some
+// make modes of something else (FAT, buckets), and refuse to change what they don't keep.
+func unlessNoModes(err error) error {
 	for _, no := range []error{syscall.EPERM, syscall.ENOSYS, syscall.EOPNOTSUPP, syscall.EINVAL} {
 		if errors.Is(err, no) {
 			return nil
 		}
 	}
 	return err
-}
-
-// chmodFolder sets the mode of a folder.
-func chmodFolder(root *os.Root, path string, mode os.FileMode) error {
-	d, err := root.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return chmod(d, mode)
 }
 
 var settingUmask sync.Mutex

@@ -13,15 +13,14 @@ import (
 
 const modeBits = 0
 
-func ownedByCaller(fs.FileInfo) bool                  { return true }
-func ownedByRoot(fs.FileInfo) bool                    { return true }
-func callerIsRoot() bool                              { return false }
-func links(fs.FileInfo) uint64                        { return 1 }
-func inode(fs.FileInfo) string                        { return "folder" }
-func syncFolder(*os.File) error                       { return nil }
-func chmod(*os.File, os.FileMode) error               { return nil }
-func chmodFolder(*os.Root, string, os.FileMode) error { return nil }
-func setUmask() os.FileMode                           { return 0 }
+func ownedByCaller(fs.FileInfo) bool { return true }
+func ownedByRoot(fs.FileInfo) bool   { return true }
+func callerIsRoot() bool             { return false }
+func links(fs.FileInfo) uint64       { return 1 }
+func inode(fs.FileInfo) string       { return "folder" }
+func syncFolder(*os.File) error      { return nil }
+func unlessNoModes(error) error      { return nil }
+func setUmask() os.FileMode          { return 0 }
 
 // lock takes an exclusive lock that ends with f, or with the process. Windows
 // enforces locks, so one byte far behind any content is locked.
