@@ -1,6 +1,9 @@
 package byname
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Format is what weights are kept in, as the ends of file names tell it.
 type Format struct {
@@ -13,6 +16,21 @@ const (
 	Safetensors = "safetensors"
 	PT2         = "pt2"
 )
+
+// What ends the names of the documents that say which file of a model in several,
+// its shards, holds which tensor: model.safetensors.index.json, and the same of
+// torch.save's.
+const (
+	ShardIndex        = ".safetensors.index.json"
+	PyTorchShardIndex = ".bin.index.json"
+)
+
+// HasEnd reports whether a file's name ends so; the case of ASCII letters does not
+// count.
+func HasEnd(name string, ends ...string) bool {
+	name = LowerASCII(name)
+	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) })
+}
 
 // Formats are the formats of weights: a table of docs/mapping.md. What ends in
 // one of these is a weight, however small.

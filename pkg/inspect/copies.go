@@ -22,7 +22,7 @@ import (
 // that is not there is a note, and so is an index that is broken, which then
 // counts for nothing.
 func shardSets(ctx context.Context, src carton.Source, members []carton.Member, opts Options) (map[string]map[string]bool, []Note, error) {
-	indexes, notes, err := shardIndexes(ctx, src, members, opts, indexSuffix, binIndexSuffix)
+	indexes, notes, err := shardIndexes(ctx, src, members, opts, byname.ShardIndex, byname.PyTorchShardIndex)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -43,7 +43,7 @@ func shardSets(ctx context.Context, src carton.Source, members []carton.Member, 
 				notes = append(notes, missingShard(index.Path, path.Base(shard)))
 			}
 		}
-		if sets[folder] == nil && strings.HasSuffix(byname.LowerASCII(index.Path), indexSuffix) {
+		if sets[folder] == nil && byname.HasEnd(index.Path, byname.ShardIndex) {
 			sets[folder] = listed
 		}
 	}

@@ -87,17 +87,8 @@ func Diff(ctx context.Context, a, b carton.Source, opts Options) (*Difference, e
 // compareMembers sorts out what is in one carton and what is in both. Members
 // are in bytewise order of paths.
 func (d *Difference) compareMembers(a, b []carton.Member) {
-	var added, removed int
-	eachPath(a, b, func(old, m *carton.Member) {
-		switch {
-		case m == nil:
-			removed++
-		case old == nil:
-			added++
-		}
-	})
-	d.Added, d.Removed = make([]carton.Member, 0, added), make([]carton.Member, 0, removed)
-	eachPath(a, b, func(old, m *carton.Member) {
+	byPath := func(x, y carton.Member) int { return strings.Compare(x.Path, y.Path) }
+	merge(a, b, byPath, func(old, m *carton.Member) {
 		switch {
 		case m == nil:
 			d.Removed = append(d.Removed, *old)
@@ -110,34 +101,28 @@ func (d *Difference) compareMembers(a, b []carton.Member) {
 	d.findRenamed()
 }
 
-// eachPath calls visit for every path of a and b in turn, with nil for the one
-// that lacks it.
-func eachPath(a, b []carton.Member, visit func(old, m *carton.Member)) {
+// merge calls visit for every item of two sorted lists in turn, with nil for the
+// list that lacks it.
+func merge[T any](a, b []T, compare func(x, y T) int, visit func(inA, inB *T)) {
 	for len(a) > 0 || len(b) > 0 {
-		switch order := compareHeads(a, b); {
-		case order < 0:
-			visit(&a[0], nil)
-			a = a[1:]
-		case order > 0:
-			visit(nil, &b[0])
-			b = b[1:]
+		order := 0
+		switch {
+		case len(b) == 0:
+			order = -1
+		case len(a) == 0:
+			order = 1
 		default:
-			visit(&a[0], &b[0])
-			a, b = a[1:], b[1:]
+			order = compare(a[0], b[0])
 		}
+		var inA, inB *T
+		if order <= 0 {
+			inA, a = &a[0], a[1:]
+		}
+		if order >= 0 {
+			inB, b = &b[0], b[1:]
+		}
+		visit(inA, inB)
 	}
-}
-
-// compareHeads compares the paths of the first members; nothing comes behind
-// everything.
-func compareHeads(a, b []carton.Member) int {
-	switch {
-	case len(b) == 0:
-		return -1
-	case len(a) == 0:
-		return 1
-	}
-	return strings.Compare(a[0].Path, b[0].Path)
 }
 
 // findRenamed makes renames of what was removed and added with one content: the

@@ -75,7 +75,6 @@ func (c *Change) compare(ctx context.Context, a, b carton.Source, opts Options, 
 // order. Of several with both the last counts. It returns what the changes take in
 // memory, in bytes, too.
 func compareTensors(a, b *content) (changes []TensorChange, bytes int64) {
-	inA, inB := byName(a.Tensors), byName(b.Tensors)
 	add := func(kind ChangeKind, old, now *Tensor) {
 		changes = append(changes, TensorChange{kind, old, now})
 		for _, t := range []*Tensor{old, now} {
@@ -84,35 +83,19 @@ func compareTensors(a, b *content) (changes []TensorChange, bytes int64) {
 			}
 		}
 	}
-	for len(inA)+len(inB) > 0 {
-		order := 0
+	inOrder := func(i, j int) int { return compareNames(&a.Tensors[i], &b.Tensors[j]) }
+	merge(byName(a.Tensors), byName(b.Tensors), inOrder, func(i, j *int) {
 		switch {
-		case len(inA) == 0:
-			order = 1
-		case len(inB) == 0:
-			order = -1
-		default:
-			order = compareNames(&a.Tensors[inA[0]], &b.Tensors[inB[0]])
+		case j == nil:
+			add(TensorRemoved, a.tensor(*i), nil)
+		case i == nil:
+			add(TensorAdded, nil, b.tensor(*j))
+		case !slices.Equal(a.Tensors[*i].Shape, b.Tensors[*j].Shape):
+			add(TensorReshaped, a.tensor(*i), b.tensor(*j))
+		case a.Tensors[*i].DType != b.Tensors[*j].DType:
+			add(TensorRetyped, a.tensor(*i), b.tensor(*j))
 		}
-		if order < 0 {
-			add(TensorRemoved, a.tensor(inA[0]), nil)
-			inA = inA[1:]
-			continue
-		}
-		if order > 0 {
-			add(TensorAdded, nil, b.tensor(inB[0]))
-			inB = inB[1:]
-			continue
-		}
-		i, j := inA[0], inB[0]
-		inA, inB = inA[1:], inB[1:]
-		switch old, t := &a.Tensors[i], &b.Tensors[j]; {
-		case !slices.Equal(t.Shape, old.Shape):
-			add(TensorReshaped, a.tensor(i), b.tensor(j))
-		case t.DType != old.DType:
-			add(TensorRetyped, a.tensor(i), b.tensor(j))
-		}
-	}
+	})
 	return changes, bytes
 }
 

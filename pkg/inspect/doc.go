@@ -5,8 +5,8 @@
 //
 // # Rules that this package keeps
 //
-// Files are told by their names: those of the formats in formats.go (*.safetensors,
-// *.pt2), and what tensor_data/index.toml lists. Of several members with one hash, symlinks among
+// Files are told by their names: those of the formats in pkg/modelfile/formats
+// (*.safetensors, *.pt2), and what tensor_data/index.toml lists. Of several members with one hash, symlinks among
 // them, the first by path whose name tells the format stands for all: the same
 // content is read once and counted once.
 //

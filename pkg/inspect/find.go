@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -71,7 +72,7 @@ func likelyFiles(ctx context.Context, src carton.Source, members []carton.Member
 	for _, m := range members {
 		hashes[m.Path] = m.Hash
 	}
-	indexes, _, err := shardIndexes(ctx, src, members, opts, indexSuffix)
+	indexes, _, err := shardIndexes(ctx, src, members, opts, byname.ShardIndex)
 	if err != nil {
 		return nil, err
 	}

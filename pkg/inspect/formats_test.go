@@ -12,6 +12,7 @@ import (
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/readahead"
 	"github.com/carton-oci/carton-oci/pkg/modelfile"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/formats"
 )
 
 // toy is a format whose header is text up to a blank line, of a length that only
@@ -50,9 +51,9 @@ var toy = modelfile.Format{Name: "gguf", ReadHeader: func(r io.Reader, _ int64) 
 // others is done for it: ranges, memory, listing, counting, elements of their own
 // and verified ones.
 func TestAnotherFormat(t *testing.T) {
-	before := formats
-	t.Cleanup(func() { formats = before })
-	formats = append(slices.Clone(formats), toy)
+	before := formats.Table
+	t.Cleanup(func() { formats.Table = before })
+	formats.Table = append(slices.Clone(before), toy)
 
 	for _, pad := range []int{0, 3 * headerAtOnce} {
 		const one, two = 300_000, 80_000

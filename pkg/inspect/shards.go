@@ -8,21 +8,11 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
-)
-
-const (
-	// indexSuffix ends the names of the files that say which shard holds which tensor:
-	// model.safetensors.index.json.
-	indexSuffix = ".safetensors.index.json"
-	// binIndexSuffix ends those of the same documents about shards of torch.save. What
-	// such shards hold is not looked into: that they are there is.
-	binIndexSuffix = ".bin.index.json"
 )
 
 // shardIndex is a file that says which shard holds which tensor.
@@ -34,12 +24,11 @@ type shardIndex struct {
 // shardIndexes reads the members whose names end so, verified. Symlinks among them
 // are other names for the same, in folders of their own: the shards that an index
 // names lie beside it. One that is broken, or out of reach, is a note.
-func shardIndexes(ctx context.Context, src carton.Source, members []carton.Member, opts Options, suffixes ...string) ([]shardIndex, []Note, error) {
+func shardIndexes(ctx context.Context, src carton.Source, members []carton.Member, opts Options, ends ...string) ([]shardIndex, []Note, error) {
 	var indexes []shardIndex
 	var notes []Note
 	for _, m := range members {
-		name := byname.LowerASCII(m.Path)
-		if !slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) }) {
+		if !byname.HasEnd(m.Path, ends...) {
 			continue
 		}
 		shards, broken, err := readShardIndex(ctx, src, m)

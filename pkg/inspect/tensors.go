@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile"
@@ -32,7 +33,7 @@ func Tensors(ctx context.Context, src carton.Source, opts Options) ([]Tensor, []
 	}
 	tensors, notes := join(contents)
 	if opts.Member == "" && opts.Model == "" {
-		indexes, more, err := shardIndexes(ctx, src, members, opts, indexSuffix)
+		indexes, more, err := shardIndexes(ctx, src, members, opts, byname.ShardIndex)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -1,9 +1,9 @@
 // Package modelfile is what the readers of model files have in common: a format
 // and what its files say of themselves.
 //
-// A format that pkg/inspect looks into is a package below this one with a [Format],
-// and a line of the table in pkg/inspect/formats.go. Which files are of the format
-// is said by their names: the table of internal/byname.
+// A format that is looked into is a package below this one with a [Format], and a
+// line of the table in pkg/modelfile/formats. Which files are of the format is said
+// by their names: the table of internal/byname.
 package modelfile
 
 import (

@@ -35,7 +35,7 @@ func (p *packer) collect(paths []string) error {
 		case info.IsDir():
 			return p.collectFolder(name)
 		case !info.Mode().IsRegular():
-			return refuse(name, "is neither a file nor a folder, but %s", kindOf(info.Mode()))
+			return refuse(name, "is neither a file nor a folder, but %s", localfile.Kind(info.Mode()))
 		}
 		if err := p.collectFile(name, info, len(paths) == 1); err != nil {
 			return err

@@ -9,10 +9,13 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/dtype"
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/internal/zipdir"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/formats"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pt2"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
@@ -86,10 +89,6 @@ func isTorchScript(r io.ReaderAt, size int64) bool {
 	return constants && code
 }
 
-// pointerHead begins the file that git-lfs leaves in a file's place.
-// https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
-const pointerHead = "version https://git-lfs"
-
 // readFiles looks into the files whose names say that they can be looked into:
 // safetensors headers, and a PT2 archive, if it is the only one.
 func (p *packer) readFiles() error {
@@ -100,16 +99,13 @@ func (p *packer) readFiles() error {
 		}
 		// A symlink may have the name that says what its target is, as in a hub's cache.
 		end := p.final(f)
-		if end.root == nil || end != f && kindOfName(end.path) == kindOfName(f.path) {
+		if end.root == nil || end != f && formatOf(end.path) == formatOf(f.path) {
 			continue // generated, or read by its own name
 		}
 		if err := p.readFile(f.path, end); err != nil {
 			return err
 		}
-		if f.target != "" {
-			continue
-		}
-		if strings.HasSuffix(strings.ToLower(f.path), ".pt2") {
+		if f.target == "" && formatOf(f.path) == byname.PT2 {
 			archives = append(archives, f)
 		}
 	}
@@ -123,13 +119,16 @@ func (p *packer) readFiles() error {
 	return p.readPT2(archives[0])
 }
 
-// kindOfName returns the end of a name that says what pack can look into, "" for
-// any other.
-func kindOfName(name string) string {
-	for _, suffix := range []string{".safetensors", ".safetensors.index.json", ".bin.index.json"} {
-		if strings.HasSuffix(strings.ToLower(name), suffix) {
-			return suffix
+// formatOf returns as what a file is looked into, by its name: a format, or the end
+// of an index; "" for any other.
+func formatOf(name string) string {
+	for _, end := range []string{byname.ShardIndex, byname.PyTorchShardIndex} {
+		if byname.HasEnd(name, end) {
+			return end
 		}
+	}
+	if format := formats.Of(path.Base(name)); format != nil {
+		return format.Name
 	}
 	return ""
 }
@@ -137,8 +136,10 @@ func kindOfName(name string) string {
 // readFile refuses pointers, weights that are no such, and indexes of shards that
 // are not there. name is what the file is called, which f or a symlink to it is.
 func (p *packer) readFile(name string, f *file) error {
-	kind := kindOfName(name)
-	if kind == "" && f.size > 1024 { // a pointer's most
+	format := formats.Of(path.Base(name))
+	header := format != nil && format.ReadHeader != nil
+	index := byname.HasEnd(name, byname.ShardIndex, byname.PyTorchShardIndex)
+	if !header && !index && f.size > 1024 { // a pointer's most
 		return nil
 	}
 	r, err := f.open()
@@ -146,23 +147,24 @@ func (p *packer) readFile(name string, f *file) error {
 		return err
 	}
 	defer r.Close()
-	head := make([]byte, len(pointerHead))
-	if _, err := r.ReadAt(head, 0); err == nil && string(head) == pointerHead {
+	head := make([]byte, len(safetensors.PointerPrefix))
+	if _, err := r.ReadAt(head, 0); err == nil && string(head) == safetensors.PointerPrefix {
 		return p.broken(name, carton.ErrFormat, errors.New("is a git-lfs pointer, not the file itself: git lfs pull fetches it"))
 	}
-	switch kind {
-	case "":
-		return nil
-	case ".safetensors":
-	default:
+	switch {
+	case index:
 		return p.readShardIndex(name, r)
+	case !header:
+		return nil
 	}
-	if _, err := safetensors.ReadHeader(r, f.size); errtext.IsLimit(err) {
+	source := &iox.Source{R: r}
+	switch _, err := format.ReadHeader(source, f.size); {
+	case source.Err != nil:
+		return fmt.Errorf("%s: %w", errtext.Quote(name), source.Err)
+	case errtext.IsLimit(err):
 		p.warnf("%s: %v", errtext.Quote(name), err)
-	} else if errors.Is(err, safetensors.ErrFormat) {
+	case err != nil:
 		return p.broken(name, carton.ErrFormat, err)
-	} else if err != nil {
-		return fmt.Errorf("%s: %w", errtext.Quote(name), err)
 	}
 	return nil
 }
@@ -188,11 +190,8 @@ func (p *packer) readShardIndex(name string, r io.Reader) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("missing are %d of the %d shards that it lists: %s", len(missing), len(shards), strings.Join(missing[:min(3, len(missing))], ", "))
-	if len(missing) > 3 {
-		text += ", …"
-	}
-	return p.broken(name, carton.ErrFormat, errors.New(text))
+	err = fmt.Errorf("missing are %d of the %d shards that it lists: %s", len(missing), len(shards), firstOf(missing, 3))
+	return p.broken(name, carton.ErrFormat, err)
 }
 
 // readPT2 takes from an archive what it says of itself: the version of torch,

@@ -170,7 +170,7 @@ func (w *walk) symlink(name string, rule int) error {
 // add adds a file, which is called at in w.root.
 func (w *walk) add(name, at, target string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
-		return refuse(name, "is neither a file, a folder nor a symlink, but %s", kindOf(info.Mode()))
+		return refuse(name, "is neither a file, a folder nor a symlink, but %s", localfile.Kind(info.Mode()))
 	}
 	f := &file{path: w.below + name, root: w.root, name: at, size: info.Size(), target: target}
 	if w.inCache {
@@ -311,19 +311,6 @@ func (w *walk) sameFile(f *file, byPath map[string]*file) (bool, error) {
 		return false, err
 	}
 	return os.SameFile(one, other), nil
-}
-
-// kindOf says what a file is that is none of the usual.
-func kindOf(mode fs.FileMode) string {
-	switch {
-	case mode&fs.ModeNamedPipe != 0:
-		return "a pipe"
-	case mode&fs.ModeSocket != 0:
-		return "a socket"
-	case mode&fs.ModeDevice != 0:
-		return "a device"
-	}
-	return mode.Type().String()
 }
 
 func refuse(name, format string, args ...any) error {

@@ -110,9 +110,9 @@ func readLength(r io.Reader) (int64, error) {
 		}
 		return 0, fmt.Errorf("%w: length of the header: got %d of 8 bytes: %w", ErrFormat, n, io.ErrUnexpectedEOF)
 	}
-	if string(b[:]) == pointerPrefix[:8] {
-		rest := make([]byte, len(pointerPrefix)-8)
-		if _, err := io.ReadFull(r, rest); err == nil && string(rest) == pointerPrefix[8:] {
+	if string(b[:]) == PointerPrefix[:8] {
+		rest := make([]byte, len(PointerPrefix)-8)
+		if _, err := io.ReadFull(r, rest); err == nil && string(rest) == PointerPrefix[8:] {
 			return 0, hint.With(ErrPointer, "fetch the real file: git lfs pull")
 		}
 	}
@@ -123,9 +123,9 @@ func readLength(r io.Reader) (int64, error) {
 	return int64(n), nil
 }
 
-// pointerPrefix begins every git-lfs pointer
+// PointerPrefix begins every git-lfs pointer, which git-lfs leaves in a file's place
 // (https://github.com/git-lfs/git-lfs/blob/v3.7.0/docs/spec.md).
-const pointerPrefix = "version https://git-lfs"
+const PointerPrefix = "version https://git-lfs"
 
 // parse reads the n bytes of JSON in r and checks what they say.
 func parse(r io.Reader, n int64) (*Header, error) {

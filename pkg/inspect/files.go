@@ -8,13 +8,8 @@ import (
 	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile"
-	"github.com/carton-oci/carton-oci/pkg/modelfile/pt2"
-	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/formats"
 )
-
-// formats are the formats whose files are looked into. What has another name in
-// internal/byname is counted by its size alone.
-var formats = []modelfile.Format{safetensors.Format, pt2.Format}
 
 // formatOf returns the format of a file, "" where its name tells none.
 func formatOf(member string) string { return byname.FormatOf(path.Base(member)) }
@@ -26,13 +21,7 @@ type file struct {
 }
 
 // reader returns what reads files of that format, nil where nothing does.
-func (f *file) reader() *modelfile.Format {
-	i := slices.IndexFunc(formats, func(x modelfile.Format) bool { return x.Name == f.format })
-	if i < 0 {
-		return nil
-	}
-	return &formats[i]
-}
+func (f *file) reader() *modelfile.Format { return formats.Of(path.Base(f.Path)) }
 
 // filesOf returns the members whose names tell a format; of those with one hash
 // the first by path.
