@@ -3,19 +3,13 @@ package client
 import (
 	"context"
 	"fmt"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/carton-oci/carton-oci/internal/download"
 	"github.com/carton-oci/carton-oci/pkg/convert"
-	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/opencontainers/go-digest"
-	"golang.org/x/sync/errgroup"
 )
 
 // ImageOptions say how the image form of a stored artifact is made. The zero
@@ -93,8 +87,7 @@ func (c *Client) Image(ctx context.Context, ref string, opts ImageOptions) (*Ima
 	if tags, err = imageTags(loc, tags, opts.Tag); err != nil {
 		return nil, fmt.Errorf("image: %w", err)
 	}
-	m := &imaging{opts: opts, tags: tags, stored: map[digest.Digest]bool{}}
-	result, err := m.run(ctx, c.call(), loc)
+	result, err := c.call().image(ctx, loc, tags, opts)
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %w", loc, err)
 	}
@@ -102,147 +95,40 @@ func (c *Client) Image(ctx context.Context, ref string, opts ImageOptions) (*Ima
 	return result, nil
 }
 
-// imaging is the making of one image form.
-type imaging struct {
-	opts ImageOptions
-	tags []string
-	sent atomic.Int64 // bytes that went out
-
-	stored map[digest.Digest]bool // what learn has stored
-}
-
-func (m *imaging) run(ctx context.Context, c *call, loc location.Location) (*ImageResult, error) {
+func (c *call) image(ctx context.Context, loc location.Location, tags []string, opts ImageOptions) (*ImageResult, error) {
 	src, err := c.open(ctx, loc, OpenOptions{})
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
 	store := src.site.store
-	plan, err := convert.PlanImage(ctx, src.artifact, convert.ImageOptions{Subject: m.opts.Subject})
+	forms, err := convert.Image(ctx, src.artifact, convert.Options{ImageSubject: opts.Subject})
 	if err != nil {
 		return nil, err
 	}
 	at := src.loc.Untagged()
-	at.Tag = m.tags[0]
-	result := &ImageResult{Reference: at.String(), ModelHash: src.Manifest().ModelHash(), Shared: plan.Shared, DryRun: m.opts.DryRun}
+	at.Tag = tags[0]
+	result := &ImageResult{Reference: at.String(), ModelHash: src.Manifest().ModelHash(), Shared: forms.Shared, DryRun: opts.DryRun}
 	result.Artifact.Reference, result.Artifact.Digest = src.loc.String(), src.artifact.Descriptor().Digest
-	for _, l := range plan.Layers() {
+	for _, l := range forms.Image.Layers {
 		result.Layers++
 		result.Size += l.Size
 	}
-	if err := m.mayPush(ctx, store, plan, result.ModelHash); err != nil {
+	if err := store.CheckArtifact(ctx, forms.Image); err != nil {
 		return nil, err
 	}
-	if !m.opts.DryRun {
-		image, err := m.make(ctx, store, plan)
+	if err := checkImageTags(ctx, store, tags, result.ModelHash, opts.NoClobber); err != nil {
+		return nil, err
+	}
+	if !opts.DryRun {
+		pushed, err := layout.Push(ctx, store, forms.Image, layout.PushOptions{
+			Tags: tags, NoClobber: opts.NoClobber, Concurrency: opts.Concurrency, Progress: opts.Progress,
+		})
 		if err != nil {
 			return nil, err
 		}
-		result.Digest = image.Digest
+		result.Digest, result.BytesUploaded = pushed.Descriptor.Digest, pushed.BytesUploaded
 	}
-	result.BytesUploaded, result.BytesDownloaded = m.sent.Load(), c.received.Load()
+	result.BytesDownloaded = c.received.Load()
 	return result, nil
-}
-
-// make reads what was not read yet, and stores the image.
-func (m *imaging) make(ctx context.Context, store layout.Store, plan *convert.ImagePlan) (*layout.Artifact, error) {
-	if err := m.learn(ctx, store, plan); err != nil {
-		return nil, err
-	}
-	image, err := plan.Artifact()
-	if err != nil {
-		return nil, err
-	}
-	return image, m.push(ctx, store, image)
-}
-
-// mayPush refuses what can be known not to work before anything is read.
-func (m *imaging) mayPush(ctx context.Context, store layout.Store, plan *convert.ImagePlan, modelHash string) error {
-	if err := store.CheckArtifact(ctx, &layout.Artifact{Layers: plan.Layers()}); err != nil {
-		return err
-	}
-	if err := refuseStranger(ctx, store, m.tags); err != nil || !m.opts.NoClobber {
-		return err
-	}
-	for _, tag := range m.tags {
-		is, err := lookUp(ctx, store, tag)
-		if err != nil {
-			return err
-		}
-		if is != nil && is.image != nil && is.image.Annotations[convert.AnnotationModelHash] != modelHash {
-			err := &layout.Error{Object: "tag " + tag, Kind: layout.ErrTagExists, Msg: "is the image form of another model"}
-			return hint.With(err, "choose another tag (%s NAME), or leave out %s", hint.ImageTag, hint.NoClobber)
-		}
-	}
-	return nil
-}
-
-// learn stores the layers whose digest nobody knows, and reads those that are the
-// artifact's.
-func (m *imaging) learn(ctx context.Context, store layout.Store, plan *convert.ImagePlan) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(download.Concurrency(m.opts.Concurrency))
-	var mu sync.Mutex
-	for i, l := range plan.Layers() {
-		if l.Digest != "" {
-			if l.Vouch != nil {
-				group.Go(func() error { return m.vouch(ctx, l) })
-			}
-			continue
-		}
-		group.Go(func() error {
-			dgst, stored, err := m.stream(ctx, store, l)
-			if err != nil {
-				return fmt.Errorf("push %s: %w", l.Name, err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			plan.Learn(i, dgst)
-			m.stored[dgst] = m.stored[dgst] || stored
-			return nil
-		})
-	}
-	return group.Wait()
-}
-
-// reporter returns what reports a layer's progress.
-func (m *imaging) reporter(l layout.Layer) func(state progress.State, done int64) {
-	return func(state progress.State, done int64) {
-		m.opts.Progress.Report(progress.Event{Name: l.Name, State: state, Done: done, Total: l.Size})
-	}
-}
-
-// vouch reads a layer that the image shares.
-func (m *imaging) vouch(ctx context.Context, l layout.Layer) error {
-	report := m.reporter(l)
-	report(progress.Started, 0)
-	return l.Vouch(ctx, nil, func(off int64) { report(progress.Moving, off) })
-}
-
-// stream stores a layer whose digest nobody knows.
-func (m *imaging) stream(ctx context.Context, store layout.Store, l layout.Layer) (dgst digest.Digest, stored bool, err error) {
-	report := m.reporter(l)
-	report(progress.Started, 0)
-	dgst, stored, err = layout.PushStream(ctx, store, l.Size, l.Open, layout.Watch{
-		Moved: func(off int64) { report(progress.Moving, off) },
-		Sent:  func(n int64) { m.sent.Add(n) },
-	})
-	if stored {
-		report(progress.Finished, l.Size)
-	}
-	return dgst, stored, err
-}
-
-// push brings what is not there yet, and the image manifest.
-func (m *imaging) push(ctx context.Context, store layout.Store, image *layout.Artifact) error {
-	rest := *image
-	rest.Layers = slices.DeleteFunc(slices.Clone(image.Layers), func(l layout.Layer) bool { return m.stored[l.Digest] })
-	pushed, err := layout.Push(ctx, store, &rest, layout.PushOptions{
-		Tags: m.tags, NoClobber: m.opts.NoClobber, Concurrency: m.opts.Concurrency, Progress: m.opts.Progress,
-	})
-	if err != nil {
-		return err
-	}
-	m.sent.Add(pushed.BytesUploaded)
-	return nil
 }

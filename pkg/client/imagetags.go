@@ -12,7 +12,7 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/registry"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/opencontainers/go-digest"
 )
 
 const (
@@ -57,14 +57,15 @@ func imageTags(loc location.Location, tags []string, own string) ([]string, erro
 	return list, nil
 }
 
-// standing is what a tag points to now.
-type standing struct {
-	desc  ocispec.Descriptor
-	image *ocispec.Manifest // nil: it is no image form of a carton
+// tagged is what a tag points to.
+type tagged struct {
+	digest digest.Digest
+	image  bool   // it is the image form of a carton
+	model  string // the hash of its model
 }
 
 // lookUp returns what a tag points to, nil where there is no such tag.
-func lookUp(ctx context.Context, store layout.Store, tag string) (*standing, error) {
+func lookUp(ctx context.Context, store layout.Store, tag string) (*tagged, error) {
 	desc, err := store.Resolve(ctx, tag)
 	if errors.Is(err, layout.ErrNotFound) {
 		return nil, nil //nolint:nilnil // documented
@@ -72,31 +73,35 @@ func lookUp(ctx context.Context, store layout.Store, tag string) (*standing, err
 	if err != nil {
 		return nil, err
 	}
-	s := &standing{desc: desc}
+	is := &tagged{digest: desc.Digest}
 	switch _, m, err := layout.ReadManifest(ctx, store, desc); {
-	case err == nil && convert.IsImage(m):
-		s.image = m
-	case err == nil, errors.Is(err, layout.ErrFormat), errors.Is(err, layout.ErrLimit): // an index, or anything else
+	case err == nil:
+		is.image, is.model = convert.IsImage(m), m.Annotations[convert.AnnotationModelHash]
+	case errors.Is(err, layout.ErrFormat), errors.Is(err, layout.ErrLimit): // an index, or anything else
 	default:
 		return nil, fmt.Errorf("look at tag %s: %w", tag, err)
 	}
-	return s, nil
+	return is, nil
 }
 
-// refuseStranger refuses to move tags of an image form that point to what is
-// none.
-func refuseStranger(ctx context.Context, store layout.Store, tags []string) error {
+// checkImageTags refuses to move tags of an image form that point to what is none,
+// and with noClobber those of another model.
+func checkImageTags(ctx context.Context, store layout.Store, tags []string, modelHash string, noClobber bool) error {
 	for _, tag := range tags {
 		is, err := lookUp(ctx, store, tag)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if is != nil && is.image == nil {
+		case is == nil:
+		case !is.image:
 			err := &layout.Error{
 				Object: "tag " + tag, Kind: layout.ErrTagExists,
-				Msg: fmt.Sprintf("points to %s, which is no image form of a carton, and stays where it is", is.desc.Digest),
+				Msg: fmt.Sprintf("points to %s, which is no image form of a carton, and stays where it is", is.digest),
 			}
 			return hint.With(err, "name another tag for the image form: %s NAME", hint.ImageTag)
+		case noClobber && is.model != modelHash:
+			err := &layout.Error{Object: "tag " + tag, Kind: layout.ErrTagExists, Msg: "is the image form of another model"}
+			return hint.With(err, "choose another tag (%s NAME), or leave out %s", hint.ImageTag, hint.NoClobber)
 		}
 	}
 	return nil
@@ -133,8 +138,7 @@ func leftBehind(ctx context.Context, store layout.Store, tags []string, modelHas
 		case errors.Is(err, registry.ErrUnauthorized), errors.Is(err, registry.ErrDenied):
 		case err != nil:
 			return nil, err
-		case is == nil || is.image == nil:
-		case is.image.Annotations[convert.AnnotationModelHash] != modelHash:
+		case is != nil && is.image && is.model != modelHash:
 			left = append(left, tag+imageSuffix)
 		}
 	}

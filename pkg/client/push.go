@@ -103,9 +103,6 @@ type push struct {
 	imageTags  []string
 	unloadable []string // why the format's loader fails on it
 	left       []string // image forms of other models, beside the tags that move
-	// imaging and imagePlan make the image form of a copy; nil where none is pushed.
-	imaging   *imaging
-	imagePlan *convert.ImagePlan
 }
 
 // aim says where a push goes, and under which tags.
@@ -151,7 +148,7 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 	switch {
 	case p.opts.DryRun:
 		err = p.ask(ctx, forms, result)
-	case forms.Image != nil || p.imagePlan != nil:
+	case forms.Image != nil:
 		err = p.sendBoth(ctx, forms, result)
 	default:
 		err = p.send(ctx, art, result)
@@ -210,16 +207,17 @@ func (p *push) check(ctx context.Context) error {
 // checkTags refuses what the tags that are there speak against, before anything
 // is read.
 func (p *push) checkTags(ctx context.Context) error {
+	store, modelHash := p.site.store, p.src.Manifest().ModelHash()
 	switch {
 	case p.opts.Mapping.Image:
-		err := refuseStranger(ctx, p.site.store, p.imageTags)
+		err := checkImageTags(ctx, store, p.imageTags, modelHash, false)
 		if err == nil && p.opts.ImageTag != "" {
-			p.left, err = leftBehind(ctx, p.site.store, p.tags, p.src.Manifest().ModelHash())
+			p.left, err = leftBehind(ctx, store, p.tags, modelHash)
 		}
 		p.left = slices.DeleteFunc(p.left, func(tag string) bool { return slices.Contains(p.imageTags, tag) })
 		return err
-	case !p.opts.LeaveImage:
-		return refuseDrift(ctx, p.site.store, p.tags, p.src.Manifest().ModelHash(), p.opts.Mapping.Compat)
+	case !p.opts.LeaveImage && !p.opts.NoClobber: // which moves no tag away from an image form
+		return refuseDrift(ctx, store, p.tags, modelHash, p.opts.Mapping.Compat)
 	}
 	return nil
 }
@@ -232,7 +230,7 @@ func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
 	var forms *convert.Forms
 	var err error
 	if copied {
-		forms, err = p.planCopy(ctx, original)
+		forms, err = convert.Copy(ctx, original, p.opts.Mapping)
 	} else {
 		forms, err = convert.Build(ctx, p.src, p.opts.Mapping)
 	}
@@ -268,18 +266,10 @@ func (p *push) expected(forms *convert.Forms) *PushResult {
 	for _, n := range forms.Notes {
 		result.Warnings = append(result.Warnings, errtext.Quote(n.Member)+": "+n.Text)
 	}
-	switch {
-	case forms.Image != nil:
-		result.Image = newPushedImage(p.site.loc, p.imageTags, forms.Image.Layers, art)
-		result.Image.Digest, result.Image.Shared = forms.Image.Digest, p.opts.Mapping.Layers != convert.FormRaw
-		result.Image.Unshared += forms.Image.Config.Size
-	case p.imagePlan != nil:
-		result.Image = newPushedImage(p.site.loc, p.imageTags, p.imagePlan.Layers(), art)
-		result.Image.Shared = p.imagePlan.Shared
-	default:
-		return result
+	if forms.Image != nil {
+		result.Image = newPushedImage(p.site.loc, p.imageTags, forms)
+		result.Image.Left = p.left
 	}
-	result.Image.Left = p.left
 	return result
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -33,25 +32,24 @@ type PushedImage struct {
 }
 
 // newPushedImage says what the image form will be.
-func newPushedImage(loc location.Location, tags []string, layers []layout.Layer, artifact *layout.Artifact) *PushedImage {
+func newPushedImage(loc location.Location, tags []string, forms *convert.Forms) *PushedImage {
 	loc.Tag, loc.Digest = tags[0], ""
-	p := &PushedImage{Reference: loc.String()}
+	p := &PushedImage{
+		Reference: loc.String(), Digest: forms.Image.Digest, Shared: forms.Shared, Unshared: forms.Image.Config.Size,
+	}
 	if len(tags) > 1 {
 		p.Tags = tags
 	}
-	for _, l := range onlyIn(layers, artifact) {
-		p.Unshared += l.Size
+	shared := map[digest.Digest]bool{}
+	for _, l := range forms.Artifact.Layers {
+		shared[l.Digest] = true
+	}
+	for _, l := range forms.Image.Layers {
+		if !shared[l.Digest] {
+			p.Unshared += l.Size
+		}
 	}
 	return p
-}
-
-// onlyIn returns those layers that an artifact does not have.
-func onlyIn(layers []layout.Layer, a *layout.Artifact) []layout.Layer {
-	has := map[digest.Digest]bool{}
-	for _, l := range a.Layers {
-		has[l.Digest] = true
-	}
-	return slices.DeleteFunc(slices.Clone(layers), func(l layout.Layer) bool { return has[l.Digest] })
 }
 
 // sendBoth pushes the artifact and its image form. The order matters where it
@@ -69,58 +67,41 @@ func (p *push) sendBoth(ctx context.Context, forms *convert.Forms, result *PushR
 			return err
 		}
 	}
-	image, err := p.sendImage(ctx, forms, result)
+	opts.Tags, opts.NoClobber, opts.After = p.imageTags, p.opts.NoClobber, pushed
+	image, err := layout.Push(ctx, store, forms.Image, opts)
 	if err != nil {
 		return fmt.Errorf("image form: %w", err)
 	}
 	// The image form may have taken hours: its way is looked at once more.
-	err = store.PutManifest(ctx, art.Descriptor, art.Manifest, layout.PutOptions{Tags: p.tags, NoClobber: p.opts.NoClobber})
-	if err != nil {
+	put := layout.PutOptions{Tags: p.tags, NoClobber: p.opts.NoClobber}
+	if err := store.PutManifest(ctx, art.Descriptor, art.Manifest, put); err != nil {
 		return err
 	}
 	result.took(pushed)
+	result.Image.Digest = image.Descriptor.Digest
 	result.BytesUploaded += image.BytesUploaded
 	result.BytesResumed += image.BytesResumed
 	return nil
 }
 
-// sendImage pushes the image form of an artifact whose content is there.
-func (p *push) sendImage(ctx context.Context, forms *convert.Forms, result *PushResult) (*layout.PushResult, error) {
-	if p.imagePlan == nil {
-		own := *forms.Image
-		own.Layers = onlyIn(own.Layers, forms.Artifact)
-		return layout.Push(ctx, p.site.store, &own, layout.PushOptions{
-			Tags: p.imageTags, NoClobber: p.opts.NoClobber, Concurrency: p.opts.Concurrency, Progress: p.opts.Progress,
-		})
-	}
-	image, err := p.imaging.make(ctx, p.site.store, p.imagePlan)
-	if err != nil {
-		return nil, err
-	}
-	result.Image.Digest = image.Digest
-	return &layout.PushResult{BytesUploaded: p.imaging.sent.Load()}, nil
-}
-
 // checkImage refuses, before anything is sent, an image form that the place does
 // not take, and to move any of both forms' tags where that was forbidden.
 func (p *push) checkImage(ctx context.Context, forms *convert.Forms) error {
-	var err error
-	switch {
-	case p.imagePlan != nil:
-		err = p.imaging.mayPush(ctx, p.site.store, p.imagePlan, p.src.Manifest().ModelHash())
-	case forms.Image != nil:
-		err = p.site.store.CheckArtifact(ctx, forms.Image)
-	default:
+	if forms.Image == nil {
 		return nil
 	}
-	if err != nil {
+	if err := p.site.store.CheckArtifact(ctx, forms.Image); err != nil {
 		return fmt.Errorf("image form: %w", err)
 	}
 	if !p.opts.NoClobber {
 		return nil
 	}
-	if err := layout.CheckTags(ctx, p.site.store, forms.Artifact.Digest, p.tags...); err != nil || forms.Image == nil {
+	err := layout.CheckTags(ctx, p.site.store, forms.Artifact.Digest, p.tags...)
+	if err != nil {
 		return err
+	}
+	if forms.Image.Complete != nil { // its digest is not known yet
+		return checkImageTags(ctx, p.site.store, p.imageTags, p.src.Manifest().ModelHash(), true)
 	}
 	return layout.CheckTags(ctx, p.site.store, forms.Image.Digest, p.imageTags...)
 }

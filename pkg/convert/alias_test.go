@@ -86,7 +86,7 @@ func TestTheFolderModelsIsNoMember(t *testing.T) {
 			if err := readAll(t, s, desc, OpenOptions{}); err != nil {
 				t.Errorf("%s %s: %v", mode, list, err)
 			}
-			for i := range src.read {
+			for i := range src.layers {
 				if err := src.vouch(t.Context(), i, nil, nil); err != nil {
 					t.Errorf("%s %s: %v", mode, list, err)
 				}

@@ -156,7 +156,7 @@ func (b *builder) artifact(ctx context.Context, layers []*layer) (*layout.Artifa
 	origins := originsOf(b.src, b.opts.LinkOrigins)
 	lists := memberLists(b.src.Manifest(), layers)
 	for i, l := range layers {
-		out := l.artifactLayer(b.src, types, lists[i])
+		out := l.inArtifact(b.src, types, lists[i])
 		out.Origins = origins(l.digest)
 		spec.Layers = append(spec.Layers, out)
 	}

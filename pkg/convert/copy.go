@@ -16,8 +16,9 @@ import (
 )
 
 // Copy returns the artifact that src was opened of, to be stored elsewhere as it
-// is: the same image manifest, config and layers. src must stay open as long as it
-// is used.
+// is: the same image manifest, config and layers; and the image form that [Image]
+// makes of it, where opts ask for one. Nothing else of opts counts. src must stay open
+// as long as they are used.
 //
 // What is published so was checked. A raw layer is the member that MANIFEST
 // lists, by its digest. A tar layer is read whole: on its way to the other place,
@@ -27,7 +28,7 @@ import (
 // annotations say is as it was.
 //
 // A carton that is more than its artifact can't be copied: see [Source.Wrapped].
-func Copy(ctx context.Context, src *Source) (*Forms, error) {
+func Copy(ctx context.Context, src *Source, opts Options) (*Forms, error) {
 	if err := src.lookInside(ctx); err != nil {
 		return nil, err
 	}
@@ -52,6 +53,14 @@ func Copy(ctx context.Context, src *Source) (*Forms, error) {
 		}
 		art.Layers, forms.Paths = append(art.Layers, layer), append(forms.Paths, paths)
 	}
+	if !opts.Image {
+		return forms, nil
+	}
+	image, err := Image(ctx, src, opts)
+	if err != nil {
+		return nil, err
+	}
+	forms.Image, forms.Shared = image.Image, image.Shared
 	return forms, nil
 }
 
@@ -135,7 +144,7 @@ func (c *copying) next(i int) (layout.Layer, []string, error) {
 		if err := vouch(ctx, near, moved); err != nil {
 			return err
 		}
-		return c.checkDiffID(i, c.src.read[n].known())
+		return c.checkDiffID(i, c.src.layers[n].checked.known())
 	}
 	return l, c.members[n], nil
 }

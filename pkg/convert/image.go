@@ -67,13 +67,13 @@ func (b *builder) image(ctx context.Context, layers []*layer, artifact *layout.A
 	if err := b.learn(ctx, layers); err != nil {
 		return nil, err
 	}
-	spec := imageSpec{info: b.info, created: b.opts.Created, annotations: b.annotations, diffIDs: diffIDsOf(layers)}
+	spec := imageSpec{info: b.info, created: b.opts.Created, annotations: b.annotations}
 	origins := originsOf(b.src, b.opts.LinkOrigins)
 	lists := memberLists(b.src.Manifest(), layers)
 	for i, l := range layers {
-		out := l.imageLayer(lists[i])
+		out := l.inImage(lists[i])
 		out.Origins = origins(l.digest)
-		spec.layers = append(spec.layers, out)
+		spec.layers = append(spec.layers, imageLayer{Layer: out, diffID: l.diffID})
 	}
 	if b.opts.ImageSubject {
 		spec.subject = &artifact.Descriptor
@@ -103,9 +103,15 @@ type imageSpec struct {
 	info        *carton.Info
 	created     time.Time
 	annotations map[string]string
-	layers      []layout.Layer
-	diffIDs     []digest.Digest
+	layers      []imageLayer
 	subject     *ocispec.Descriptor
+}
+
+// imageLayer is a layer of an image.
+type imageLayer struct {
+	layout.Layer               // without a digest, until it was read
+	diffID       digest.Digest // its digest without compression
+	checked      *checkedTar   // of a stored artifact's tar, which tells the diffID; else nil
 }
 
 // build makes the image manifest, and refuses one that no runtime would mount.
@@ -113,30 +119,29 @@ func (s *imageSpec) build() (*layout.Artifact, error) {
 	bad := func(text string, args ...any) error {
 		return &layout.Error{Object: "image", Kind: layout.ErrFormat, Msg: fmt.Sprintf(text, args...)}
 	}
-	switch {
-	case len(s.layers) > maxImageLayers:
+	if len(s.layers) > maxImageLayers {
 		return nil, bad("has %d layers, want at most %d", len(s.layers), maxImageLayers)
-	case len(s.diffIDs) != len(s.layers):
-		return nil, bad("has %d layers and %d digests of them without compression", len(s.layers), len(s.diffIDs))
 	}
-	for i, l := range s.layers {
+	spec := layout.ArtifactSpec{Subject: s.subject, Annotations: s.annotations}
+	var diffIDs []digest.Digest
+	for _, l := range s.layers {
 		f, ok := parseImageType(l.MediaType)
 		if !ok {
 			return nil, bad("has a layer of type %q", l.MediaType)
 		}
-		if l.Digest == "" || s.diffIDs[i] == "" {
+		if l.Digest == "" || l.diffID == "" {
 			return nil, bad("the layer %s was not read", l.Name)
 		}
-		if err := layout.CheckDigest(s.diffIDs[i]); err != nil {
+		if err := layout.CheckDigest(l.diffID); err != nil {
 			return nil, err
 		}
-		if f == formatTar && s.diffIDs[i] != l.Digest {
-			return nil, bad("layer %s is not compressed, but has another digest without compression: %s", l.Digest, s.diffIDs[i])
+		if f == formatTar && l.diffID != l.Digest {
+			return nil, bad("layer %s is not compressed, but has another digest without compression: %s", l.Digest, l.diffID)
 		}
+		spec.Layers, diffIDs = append(spec.Layers, l.Layer), append(diffIDs, l.diffID)
 	}
-	return layout.NewArtifact(layout.ArtifactSpec{
-		Config: imageConfig(s.info, s.created, s.diffIDs), Layers: s.layers, Subject: s.subject, Annotations: s.annotations,
-	})
+	spec.Config = imageConfig(s.info, s.created, diffIDs)
+	return layout.NewArtifact(spec)
 }
 
 // imageConfigJSON is the config of an image that holds files and runs nothing.

@@ -188,8 +188,7 @@ func TestAnImageSharesTheTarsOfItsArtifact(t *testing.T) {
 			}
 		}
 		want := []string{headName}
-		switch name {
-		case "raw":
+		if name == "raw" {
 			want = nil
 			if shared > 3 || len(own) < 10 {
 				t.Errorf("raw: %d layers are shared, %d are not", shared, len(own))
@@ -322,7 +321,7 @@ func TestANameThatDeletesIsRefused(t *testing.T) {
 		}
 		s := newShelf()
 		s.put(t, a)
-		if _, err := PlanImage(t.Context(), opened(t, s, a.Descriptor, OpenOptions{}), ImageOptions{}); !errors.Is(err, ErrNoImage) {
+		if _, err := Image(t.Context(), opened(t, s, a.Descriptor, OpenOptions{}), Options{}); !errors.Is(err, ErrNoImage) {
 			t.Errorf("%s, stored: got %v, want ErrNoImage", path, err)
 		}
 	}
@@ -367,31 +366,27 @@ func TestArchitecture(t *testing.T) {
 // What no runtime would mount is not made.
 func TestImagesThatAreNone(t *testing.T) {
 	image := formsOf(t, kinds(), Options{Image: true}).Image
-	var ids []digest.Digest
-	for _, l := range image.Layers {
-		ids = append(ids, l.Digest)
-	}
-	spec := func() imageSpec {
-		return imageSpec{info: &carton.Info{}, layers: slices.Clone(image.Layers), diffIDs: slices.Clone(ids)}
+	spec := func() *imageSpec {
+		s := &imageSpec{info: &carton.Info{}}
+		for _, l := range image.Layers {
+			s.layers = append(s.layers, imageLayer{Layer: l, diffID: l.Digest})
+		}
+		return s
 	}
 	for text, change := range map[string]func(*imageSpec){
-		"has 121 layers, want at most 120": func(s *imageSpec) {
-			s.layers, s.diffIDs = slices.Repeat(s.layers[:1], 121), slices.Repeat(s.diffIDs[:1], 121)
-		},
-		"and 1 digests":              func(s *imageSpec) { s.diffIDs = s.diffIDs[:1] },
-		`type "application/vnd.cnai`: func(s *imageSpec) { s.layers[0].MediaType = "application/vnd.cnai.model.doc.v1.tar" },
-		"has another digest":         func(s *imageSpec) { s.diffIDs[0] = s.diffIDs[1] },
-		"was not read":               func(s *imageSpec) { s.diffIDs[0] = "" },
-		`got the digest "x"`:         func(s *imageSpec) { s.diffIDs[0] = "x" },
+		"has 121 layers, want at most 120": func(s *imageSpec) { s.layers = slices.Repeat(s.layers[:1], 121) },
+		`type "application/vnd.cnai`:       func(s *imageSpec) { s.layers[0].MediaType = "application/vnd.cnai.model.doc.v1.tar" },
+		"has another digest":               func(s *imageSpec) { s.layers[0].diffID = s.layers[1].diffID },
+		"was not read":                     func(s *imageSpec) { s.layers[0].diffID = "" },
+		`got the digest "x"`:               func(s *imageSpec) { s.layers[0].diffID = "x" },
 	} {
 		s := spec()
-		change(&s)
+		change(s)
 		if _, err := s.build(); !errors.Is(err, layout.ErrFormat) || !strings.Contains(err.Error(), text) {
 			t.Errorf("got %v, want %s", err, text)
 		}
 	}
-	s := spec()
-	if _, err := s.build(); err != nil {
+	if _, err := spec().build(); err != nil {
 		t.Errorf("unchanged: %v", err)
 	}
 }

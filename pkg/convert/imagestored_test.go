@@ -16,9 +16,9 @@ import (
 )
 
 // finish learns what is not known yet as a push does: by reading it.
-func finish(t *testing.T, p *ImagePlan) (image *layout.Artifact, learnt int) {
+func finish(t *testing.T, forms *Forms) (image *layout.Artifact, learned []digest.Digest) {
 	t.Helper()
-	for i, l := range p.Layers() {
+	for _, l := range forms.Image.Layers {
 		if l.Vouch != nil {
 			if err := l.Vouch(t.Context(), nil, nil); err != nil {
 				t.Fatal(err)
@@ -27,18 +27,17 @@ func finish(t *testing.T, p *ImagePlan) (image *layout.Artifact, learnt int) {
 		if l.Digest != "" {
 			continue
 		}
-		learnt++
 		text := configOf(t, l)
 		if int64(len(text)) != l.Size {
 			t.Errorf("%s has %d bytes, %d were said", l.Name, len(text), l.Size)
 		}
-		p.Learn(i, digest.FromString(text))
+		learned = append(learned, digest.FromString(text))
 	}
-	image, err := p.Artifact()
+	image, err := forms.Image.Complete(learned)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return image, learnt
+	return image, learned
 }
 
 // An image made of what is stored is the one that a push would have made.
@@ -49,7 +48,7 @@ func TestTheImageOfAStoredArtifact(t *testing.T) {
 			s := newShelf()
 			src := opened(t, s, s.put(t, forms.Artifact), OpenOptions{})
 			s.reset()
-			p, err := PlanImage(t.Context(), src, ImageOptions{Subject: opts.ImageSubject})
+			p, err := Image(t.Context(), src, opts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,8 +56,8 @@ func TestTheImageOfAStoredArtifact(t *testing.T) {
 			if image.Digest != forms.Image.Digest {
 				t.Errorf("got %s, want %s\n%s\n%s", image.Digest, forms.Image.Digest, image.Manifest, forms.Image.Manifest)
 			}
-			if shared := opts.Layers != FormRaw; p.Shared != shared || shared && learnt != 0 {
-				t.Errorf("got shared %v with %d layers to read, want %v", p.Shared, learnt, shared)
+			if shared := opts.Layers != FormRaw; p.Shared != shared || shared && learnt != nil {
+				t.Errorf("got shared %v with %q to read, want %v", p.Shared, learnt, shared)
 			}
 			s.put(t, image) // every layer opens
 		})
@@ -70,11 +69,11 @@ func TestASharedImageReadsEachLayerOnce(t *testing.T) {
 	for _, opts := range []Options{{Layers: FormTar}, {Layers: FormTar, BundleBelow: 100, Compress: CompressZstd}} {
 		s, desc, a := pushed(t, kinds(), opts)
 		src := opened(t, s, desc, OpenOptions{})
-		p, err := PlanImage(t.Context(), src, ImageOptions{})
+		p, err := Image(t.Context(), src, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.Artifact(); err == nil {
+		if _, err := p.Image.Complete(nil); err == nil {
 			t.Error("got an image of layers that nobody has read")
 		}
 		s.reset()
@@ -97,11 +96,11 @@ func TestRawLayersAreReadOnce(t *testing.T) {
 	s, desc, _ := pushed(t, kinds(), Options{})
 	src := opened(t, s, desc, OpenOptions{})
 	s.reset()
-	p, err := PlanImage(t.Context(), src, ImageOptions{})
+	p, err := Image(t.Context(), src, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, learnt := finish(t, p); learnt == 0 {
+	if _, learnt := finish(t, p); len(learnt) == 0 {
 		t.Error("nothing was read")
 	}
 	weights := digest.FromBytes(bytes.Repeat([]byte("v"), 3000))
@@ -129,7 +128,7 @@ func TestTooManyStoredTars(t *testing.T) {
 	if len(a.Layers) != 202 {
 		t.Fatalf("the artifact has %d layers", len(a.Layers))
 	}
-	p, err := PlanImage(t.Context(), opened(t, s, desc, OpenOptions{}), ImageOptions{})
+	p, err := Image(t.Context(), opened(t, s, desc, OpenOptions{}), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +148,7 @@ func TestForeignTarsAreNotShared(t *testing.T) {
 	m := manifestOf(t, a)
 	m.Annotations = nil
 	desc = s.keep(desc.MediaType, marshal(m))
-	p, err := PlanImage(t.Context(), opened(t, s, desc, OpenOptions{}), ImageOptions{})
+	p, err := Image(t.Context(), opened(t, s, desc, OpenOptions{}), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +175,7 @@ func TestDiffIDsThatAreNotSaid(t *testing.T) {
 		m := manifestOf(t, forms.Artifact)
 		m.Config = s.keep(m.Config.MediaType, []byte(config))
 		src := opened(t, s, s.keep(ocispec.MediaTypeImageManifest, marshal(m)), OpenOptions{})
-		p, err := PlanImage(t.Context(), src, ImageOptions{})
+		p, err := Image(t.Context(), src, Options{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -190,7 +189,7 @@ func TestDiffIDsThatAreNotSaid(t *testing.T) {
 func TestImageOfAnImage(t *testing.T) {
 	s := newShelf()
 	desc := s.put(t, formsOf(t, kinds(), Options{Image: true}).Image)
-	_, err := PlanImage(t.Context(), opened(t, s, desc, OpenOptions{}), ImageOptions{})
+	_, err := Image(t.Context(), opened(t, s, desc, OpenOptions{}), Options{})
 	if err == nil || !strings.Contains(err.Error(), "is the image form of a carton already") {
 		t.Errorf("got %v", err)
 	}
@@ -199,14 +198,14 @@ func TestImageOfAnImage(t *testing.T) {
 // An image that was not read to its end is none.
 func TestAPlanThatIsNotFinished(t *testing.T) {
 	s, desc, _ := pushed(t, kinds(), Options{})
-	p, err := PlanImage(t.Context(), opened(t, s, desc, OpenOptions{}), ImageOptions{})
+	p, err := Image(t.Context(), opened(t, s, desc, OpenOptions{}), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(p.Layers(), func(l layout.Layer) bool { return l.Digest == "" }) {
+	if !slices.ContainsFunc(p.Image.Layers, func(l layout.Layer) bool { return l.Digest == "" }) {
 		t.Fatal("all is known")
 	}
-	if _, err := p.Artifact(); err == nil {
+	if _, err := p.Image.Complete(nil); err == nil {
 		t.Error("got an image of layers that nobody has read")
 	}
 }

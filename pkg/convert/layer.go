@@ -190,9 +190,9 @@ func (l *layer) compress(ctx context.Context, plain io.Writer) (io.ReadCloser, e
 	return layout.Compress(l.format.compression(), iox.ReadCloser{Reader: io.TeeReader(tar, plain), Closer: tar})
 }
 
-// artifactLayer returns the layer as an artifact of a family of media types has it.
+// inArtifact returns the layer as an artifact of a family of media types has it.
 // list is its run.carton.members, or "".
-func (l *layer) artifactLayer(src carton.Source, types mediaTypes, list string) layout.Layer {
+func (l *layer) inArtifact(src carton.Source, types mediaTypes, list string) layout.Layer {
 	out := l.blob(types.of(l.category, l.format))
 	out.Annotations = namedAs(l.name)
 	if l.format != formatRaw {
@@ -214,14 +214,17 @@ func (l *layer) artifactLayer(src carton.Source, types mediaTypes, list string) 
 	return out
 }
 
-// imageLayer returns the layer as an image has it: of the annotations there is only
-// the one that lists members.
-func (l *layer) imageLayer(list string) layout.Layer {
-	out := l.blob(imageTypes[l.format])
+// inImage returns the layer as an image has it.
+func (l *layer) inImage(list string) layout.Layer { return inImage(l.blob(""), l.format, list) }
+
+// inImage gives a layer an image's media type, and of the annotations only the one
+// that lists members.
+func inImage(l layout.Layer, f format, list string) layout.Layer {
+	l.MediaType, l.Annotations = imageTypes[f], nil
 	if list != "" {
-		out.Annotations = map[string]string{AnnotationMembers: list}
+		l.Annotations = map[string]string{AnnotationMembers: list}
 	}
-	return out
+	return l
 }
 
 func (l *layer) blob(mediaType string) layout.Layer {

@@ -23,6 +23,7 @@ type layerInfo struct {
 	diffID  digest.Digest      // of a compressed tar layer that was looked into
 	scanned bool               // of a tar layer: it was looked into
 	entries []layout.TarHeader // what was found there
+	checked checkedTar         // of a tar layer: whether it may be published
 }
 
 // classify reads the descriptors of all layers, before any blob is read.

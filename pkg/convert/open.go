@@ -55,7 +55,6 @@ func Open(ctx context.Context, f layout.Fetcher, desc ocispec.Descriptor, opts O
 	}
 	s := newSource(f, desc, opts)
 	s.raw, s.whole, s.manifest = raw, m, members
-	s.read = make([]reading, len(s.manifest.Layers))
 	if err := s.open(ctx); err != nil {
 		_ = s.Close() // it holds nothing yet but what failed
 		return nil, err

@@ -89,7 +89,8 @@ func (f *prefetcher) OpenRange(ctx context.Context, desc ocispec.Descriptor, off
 // takes, where all of it is in small raw layers.
 func (s *Source) prefetch(ctx context.Context) {
 	var wanted []ocispec.Descriptor
-	for i, l := range s.layers {
+	for i := range s.layers {
+		l := &s.layers[i]
 		known := l.name == carton.ManifestName || l.name == carton.InfoName
 		if l.format == formatRaw && l.symlink == "" && known && s.manifest.Layers[i].Size <= maxPrefetch {
 			wanted = append(wanted, s.manifest.Layers[i])

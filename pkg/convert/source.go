@@ -34,7 +34,6 @@ type Source struct {
 	whole    *ocispec.Manifest // as it was read
 	manifest *ocispec.Manifest // without layers that are no member's
 	layers   []layerInfo
-	read     []reading // of the tar layers among them
 
 	home        int // the layer that holds MANIFEST
 	carton      *carton.Manifest

@@ -14,7 +14,7 @@ import (
 // request that is under way has no time for; it is read by itself.)
 func (s *Source) openJudged(ctx context.Context, i int, off int64) (io.ReadCloser, error) {
 	blob, err := s.openBlob(ctx, i, off, -1)
-	if err != nil || off > 0 || s.layers[i].format != formatTar || s.read[i].known() != "" {
+	if err != nil || off > 0 || s.layers[i].format != formatTar || s.layers[i].checked.known() != "" {
 		return blob, err
 	}
 	if err := s.lookInside(ctx); err != nil {
@@ -31,9 +31,10 @@ func (s *Source) openJudged(ctx context.Context, i int, off int64) (io.ReadClose
 			_ = from.CloseWithError(j.err) // it has none
 			return
 		}
-		s.read[i].mu.Lock()
-		defer s.read[i].mu.Unlock()
-		s.read[i].diffID = diffID
+		checked := &s.layers[i].checked
+		checked.mu.Lock()
+		defer checked.mu.Unlock()
+		checked.diffID = diffID
 	}()
 	return j, nil
 }

@@ -118,16 +118,16 @@ func (s *Source) judgeContent(path string, r io.Reader, size int64) error {
 	return err
 }
 
-// reading is what is known of a tar layer that may be published.
-type reading struct {
+// checkedTar is what is known of a tar layer that may be published.
+type checkedTar struct {
 	mu     sync.Mutex
 	diffID digest.Digest // "" until it was read and nothing was wrong
 }
 
-func (r *reading) known() digest.Digest {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.diffID
+func (c *checkedTar) known() digest.Digest {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.diffID
 }
 
 // vouch reads a tar layer, unless that was done, and says what is wrong with it.
@@ -136,7 +136,7 @@ func (s *Source) vouch(ctx context.Context, i int, near layout.Fetcher, moved fu
 	if err := s.lookInside(ctx); err != nil {
 		return err
 	}
-	known := &s.read[i]
+	known := &s.layers[i].checked
 	known.mu.Lock()
 	defer known.mu.Unlock()
 	if known.diffID != "" {

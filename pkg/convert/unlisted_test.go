@@ -63,16 +63,16 @@ func TestWhatOthersAttachIsNoMember(t *testing.T) {
 				if names := src.Unlisted(); len(names) != 1 || kind == "raw" && names[0] != "NOTES.md" {
 					t.Errorf("got %q", names)
 				}
-				plan, err := PlanImage(t.Context(), src, ImageOptions{})
+				forms, err := Image(t.Context(), src, Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, l := range plan.Layers() {
+				for _, l := range forms.Image.Layers {
 					if l.Digest == add(s).Digest {
 						t.Error("it is in the image form")
 					}
 				}
-				copied, err := Copy(t.Context(), src)
+				copied, err := Copy(t.Context(), src, Options{})
 				switch {
 				case kind == "tar": // nobody has looked into it
 					if !errors.Is(err, layout.ErrFormat) || len(hint.Of(err)) != 1 {

@@ -13,6 +13,7 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // PushOptions say how an artifact is pushed. The zero value pushes by digest,
@@ -28,6 +29,9 @@ type PushOptions struct {
 	Concurrency int
 	// Progress is told of every blob, once a digest.
 	Progress progress.Func
+	// After is an earlier push to the same store, or nil: what it brought is not asked
+	// for again.
+	After *PushResult
 }
 
 // Status says how a blob got to where it was pushed.
@@ -51,6 +55,8 @@ type LayerStatus struct {
 
 // PushResult is what a push did.
 type PushResult struct {
+	// Descriptor is the image manifest's.
+	Descriptor ocispec.Descriptor
 	// Config and Layers are in the order of the image manifest. Layers of one
 	// digest have the one status of their blob.
 	Config LayerStatus
@@ -69,11 +75,14 @@ type PushResult struct {
 // known not to take is refused before anything else ([Store].CheckArtifact), and
 // what a layer's source does not vouch for, before the image manifest goes. On an
 // error the tags are where they were; blobs that are through stay.
+//
+// An artifact that is not complete ([Artifact].Complete) is completed when its layers
+// are in the store. NoClobber then looks before the tags move and no sooner.
 func Push(ctx context.Context, s Store, a *Artifact, opts PushOptions) (*PushResult, error) {
 	if err := s.CheckArtifact(ctx, a); err != nil {
 		return nil, err
 	}
-	if opts.NoClobber {
+	if opts.NoClobber && a.Complete == nil {
 		if err := CheckTags(ctx, s, a.Digest, opts.Tags...); err != nil {
 			return nil, err
 		}
@@ -83,10 +92,19 @@ func Push(ctx context.Context, s Store, a *Artifact, opts PushOptions) (*PushRes
 		store: s, opts: opts, ranges: make(chan struct{}, opts.Concurrency),
 		status: map[digest.Digest]Status{}, resumed: map[digest.Digest]int64{},
 	}
-	if err := p.pushAll(ctx, uniqueLayers(a)); err != nil {
+	if opts.After != nil {
+		for _, l := range append([]LayerStatus{opts.After.Config}, opts.After.Layers...) {
+			p.status[l.Digest] = Exists
+		}
+	}
+	a, err := p.complete(ctx, a)
+	if err == nil {
+		err = p.pushAll(ctx, p.missing(append([]Layer{a.Config}, a.Layers...)...))
+	}
+	if err != nil {
 		return nil, err
 	}
-	err := s.PutManifest(ctx, a.Descriptor, a.Manifest, PutOptions{Tags: opts.Tags, NoClobber: opts.NoClobber})
+	err = s.PutManifest(ctx, a.Descriptor, a.Manifest, PutOptions{Tags: opts.Tags, NoClobber: opts.NoClobber})
 	if err != nil && !errors.Is(err, ErrTagExists) {
 		err = fmt.Errorf("push image manifest: %w", err)
 	}
@@ -107,20 +125,22 @@ type pusher struct {
 	resumed map[digest.Digest]int64
 }
 
-// uniqueLayers returns the config and the layers, each digest once, with the
+// missing returns the layers that were not brought yet: each digest once, with the
 // origins of all that have it, and vouched for by all.
-func uniqueLayers(a *Artifact) []Layer {
+func (p *pusher) missing(layers ...Layer) []Layer {
 	var list []Layer
 	at := map[digest.Digest]int{}
-	for _, l := range append([]Layer{a.Config}, a.Layers...) {
+	for _, l := range layers {
 		i, ok := at[l.Digest]
-		if !ok {
+		switch {
+		case p.status[l.Digest] != "":
+		case !ok || l.Digest == "":
 			at[l.Digest] = len(list)
 			list = append(list, l)
-			continue
+		default:
+			list[i].Origins = append(list[i].Origins[:len(list[i].Origins):len(list[i].Origins)], l.Origins...)
+			list[i].Vouch = both(list[i].Vouch, l.Vouch)
 		}
-		list[i].Origins = append(list[i].Origins[:len(list[i].Origins):len(list[i].Origins)], l.Origins...)
-		list[i].Vouch = both(list[i].Vouch, l.Vouch)
 	}
 	return list
 }
@@ -146,7 +166,7 @@ func CheckTags(ctx context.Context, s Fetcher, want digest.Digest, tags ...strin
 func (p *pusher) pushAll(ctx context.Context, layers []Layer) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	next := make(chan Layer)
+	next := make(chan *Layer)
 	var workers sync.WaitGroup
 	for range min(p.opts.Concurrency, len(layers)) {
 		workers.Go(func() {
@@ -160,30 +180,38 @@ func (p *pusher) pushAll(ctx context.Context, layers []Layer) error {
 			}
 		})
 	}
-	for _, l := range layers {
-		next <- l
+	for i := range layers {
+		next <- &layers[i]
 	}
 	close(next)
 	workers.Wait()
 	return context.Cause(ctx)
 }
 
-func (p *pusher) pushOne(ctx context.Context, l Layer) error {
-	p.report(l, progress.Started, 0, nil)
-	status, err := p.bring(ctx, l)
+// pushOne brings a layer to the store, and learns its digest where nobody knows it.
+func (p *pusher) pushOne(ctx context.Context, l *Layer) error {
+	p.report(*l, progress.Started, 0, nil)
+	var status Status
+	var err error
+	if l.Digest == "" {
+		status, err = p.stream(ctx, l)
+	}
+	if status == "" && err == nil {
+		status, err = p.bring(ctx, *l)
+	}
 	if err == nil {
-		err = p.vouch(ctx, l)
+		err = p.vouch(ctx, *l)
 	}
 	if err != nil {
 		return err
 	}
 	switch status {
 	case Exists:
-		p.report(l, progress.Exists, l.Size, nil)
+		p.report(*l, progress.Exists, l.Size, nil)
 	case Mounted:
-		p.report(l, progress.Mounted, l.Size, nil)
+		p.report(*l, progress.Mounted, l.Size, nil)
 	case Uploaded:
-		p.report(l, progress.Finished, l.Size, nil)
+		p.report(*l, progress.Finished, l.Size, nil)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -230,18 +258,23 @@ func (p *pusher) try(ctx context.Context, l Layer) error {
 		return errorf(ErrNotFound, string(l.Digest), "is not in the store and nothing else has it")
 	}
 	l = p.sharing(l)
-	w := Watch{
-		Resumed:  func(n int64) { p.resume(l, n) },
-		Moved:    func(off int64) { p.report(l, progress.Moving, off, nil) },
-		Sent:     func(n int64) { p.sent.Add(n) },
-		Retrying: func(off int64, err error) { p.report(l, progress.Retrying, off, err) },
-	}
+	w := p.watch(l)
 	for attempt := 1; ; attempt++ {
 		err := p.store.Push(ctx, l, w)
 		if err == nil || attempt == download.Attempts || ctx.Err() != nil || !download.Temporary(err) {
 			return err
 		}
 		p.report(l, progress.Retrying, 0, err)
+	}
+}
+
+// watch tells how a layer gets to the store.
+func (p *pusher) watch(l Layer) Watch {
+	return Watch{
+		Resumed:  func(n int64) { p.resume(l, n) },
+		Moved:    func(off int64) { p.report(l, progress.Moving, off, nil) },
+		Sent:     func(n int64) { p.sent.Add(n) },
+		Retrying: func(off int64, err error) { p.report(l, progress.Retrying, off, err) },
 	}
 }
 
@@ -302,7 +335,7 @@ func (p *pusher) result(a *Artifact) *PushResult {
 	status := func(l Layer) LayerStatus {
 		return LayerStatus{Name: l.Name, MediaType: l.MediaType, Digest: l.Digest, Size: l.Size, Status: p.status[l.Digest]}
 	}
-	r := &PushResult{Config: status(a.Config), BytesUploaded: p.sent.Load()}
+	r := &PushResult{Descriptor: a.Descriptor, Config: status(a.Config), BytesUploaded: p.sent.Load()}
 	for _, n := range p.resumed {
 		r.BytesResumed += n
 	}

@@ -118,7 +118,8 @@ func TestPushInOrder(t *testing.T) {
 		return layout.LayerStatus{Name: l.Name, MediaType: l.MediaType, Digest: l.Digest, Size: l.Size, Status: st}
 	}
 	wantResult := &layout.PushResult{
-		Config: status(a.Config, layout.Uploaded),
+		Descriptor: a.Descriptor,
+		Config:     status(a.Config, layout.Uploaded),
 		Layers: []layout.LayerStatus{
 			status(one, layout.Mounted), status(a.Layers[1], layout.Exists),
 			status(a.Layers[2], layout.Mounted), status(a.Layers[3], layout.Uploaded),

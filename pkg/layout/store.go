@@ -169,4 +169,9 @@ type Artifact struct {
 	// Layers are the blobs, in the image manifest's order. Two may have one
 	// digest.
 	Layers []Layer
+	// Complete, where it is not nil, makes the artifact that this one is when its
+	// layers have been read: until then it has no image manifest and no config, and
+	// some of its layers may have no digest. learned are the digests of those, in their
+	// order.
+	Complete func(learned []digest.Digest) (*Artifact, error)
 }
