@@ -14,23 +14,13 @@ import (
 // description is what `inspect --format json` prints.
 type description struct {
 	subject
-	Name        string       `json:"name,omitempty"`
-	Summary     string       `json:"shortDescription,omitempty"`
-	Text        string       `json:"modelDescription,omitempty"`
-	License     string       `json:"license,omitempty"`
-	Repository  string       `json:"repository,omitempty"`
-	Homepage    string       `json:"homepage,omitempty"`
-	Platforms   []string     `json:"requiredPlatforms"` // none: any
-	SpecVersion int          `json:"specVersion"`
-	Runner      runner       `json:"runner"`
-	Inputs      []tensorSpec `json:"inputs"`
-	Outputs     []tensorSpec `json:"outputs"`
-	SelfTests   int          `json:"selfTests"`
-	Examples    int          `json:"examples"`
-	Members     int          `json:"members"`
-	Bytes       int64        `json:"bytes"`   // of the members whose size is known
-	Folders     []folder     `json:"folders"` // by first component of the path
-	Largest     []member     `json:"largest"`
+	carton.Info
+	SelfTests int      `json:"selfTests"`
+	Examples  int      `json:"examples"`
+	Members   int      `json:"members"`
+	Bytes     int64    `json:"bytes"`   // of the members whose size is known
+	Folders   []folder `json:"folders"` // by first component of the path
+	Largest   []member `json:"largest"`
 
 	// What the headers of weights below model/ say.
 	Format     string          `json:"format,omitempty"` // the one with the most bytes
@@ -53,20 +43,6 @@ type modelItem struct {
 	AOTInductor  []modelfile.Backend `json:"aotInductor"`
 }
 
-type runner struct {
-	Name             string         `json:"name"`
-	FrameworkVersion string         `json:"requiredFrameworkVersion"`
-	CompatVersion    *uint64        `json:"compatVersion,omitempty"`
-	Opts             map[string]any `json:"opts,omitempty"`
-}
-
-type tensorSpec struct {
-	Name        string `json:"name"`
-	DType       string `json:"dtype"`
-	Shape       any    `json:"shape"` // a symbol, or a list of symbols and lengths
-	Description string `json:"description,omitempty"`
-}
-
 type folder struct {
 	Path    string `json:"path"` // "model/", or a file's name
 	Members int    `json:"members"`
@@ -76,19 +52,14 @@ type folder struct {
 // describe says what src is. facts may be nil.
 func describe(src *source, info *carton.Info, members []carton.Member, facts *inspect.Facts) description {
 	d := description{
-		subject: src.subject(),
-		Name:    info.ModelName, Summary: info.ShortDescription, Text: info.ModelDescription,
-		License: info.License, Repository: info.Repository, Homepage: info.Homepage,
-		Platforms: append([]string{}, info.RequiredPlatforms...), SpecVersion: info.SpecVersion,
-		Runner: runner{
-			Name: info.Runner.Name, FrameworkVersion: info.Runner.RequiredFrameworkVersion,
-			CompatVersion: info.Runner.CompatVersion, Opts: info.Runner.Opts,
-		},
-		Inputs: listOf(info.Inputs, tensorSpecOf), Outputs: listOf(info.Outputs, tensorSpecOf),
+		subject:   src.subject(),
+		Info:      *info,
 		SelfTests: len(info.SelfTests), Examples: len(info.Examples), Members: len(members),
 		Largest: listOf(largest(members), src.memberOf),
 		Models:  []modelItem{},
 	}
+	d.RequiredPlatforms = append([]string{}, d.RequiredPlatforms...)
+	d.Inputs, d.Outputs = append([]carton.TensorSpec{}, d.Inputs...), append([]carton.TensorSpec{}, d.Outputs...)
 	d.addFolders(members)
 	if facts != nil {
 		d.Format, d.Formats = facts.Format, append([]inspect.Share{}, facts.Formats...)
@@ -135,23 +106,6 @@ func modelItemOf(m inspect.Model) modelItem {
 		Name: m.Name, Member: m.Member, TorchVersion: m.Torch, Tensors: m.Tensors, Parameters: known(m.Parameters),
 		AOTInductor: append([]modelfile.Backend{}, m.Backends...),
 	}
-}
-
-func tensorSpecOf(t carton.TensorSpec) tensorSpec {
-	return tensorSpec{Name: t.Name, DType: string(t.DType), Shape: shapeValue(t.Shape), Description: t.Description}
-}
-
-// shapeValue returns a shape as carton.toml has it.
-func shapeValue(s carton.Shape) any {
-	if s.Symbol != "" {
-		return s.Symbol
-	}
-	return listOf(s.Dims, func(d carton.Dim) any {
-		if d.Symbol != "" {
-			return d.Symbol
-		}
-		return d.Size
-	})
 }
 
 // known returns a count, nil where it is not known.

@@ -63,7 +63,7 @@ func (s *session) runInspect(c *cli.Context) error {
 	}
 	d := describe(src, info, members, facts)
 	s.result(d, []string{d.ModelHash}, func() {
-		s.printDescription(d, src, info, details)
+		s.printDescription(d, src, details)
 		s.warnOf(slices.Concat(facts.Notes, facts.Findings))
 		s.hints(hint.Of(unlisted(facts.Notes))...)
 		if src.plain() {
@@ -75,8 +75,8 @@ func (s *session) runInspect(c *cli.Context) error {
 
 // printDescription prints what is known of a model; where the headers of weights
 // say nothing, what the details of the config say.
-func (s *session) printDescription(d description, src *source, info *carton.Info, details convert.Details) {
-	runner := strings.TrimSpace(d.Runner.Name + " " + d.Runner.FrameworkVersion)
+func (s *session) printDescription(d description, src *source, details convert.Details) {
+	runner := strings.TrimSpace(d.Runner.Name + " " + d.Runner.RequiredFrameworkVersion)
 	if d.Runner.Name == "" {
 		runner = "" // of loose files: a framework's version alone tells nobody how they are loaded
 	}
@@ -84,8 +84,8 @@ func (s *session) printDescription(d description, src *source, info *carton.Info
 		runner += fmt.Sprintf(" (compat version %d)", *v)
 	}
 	rows := [][2]string{
-		{"name", d.Name},
-		{"description", d.Summary},
+		{"name", d.ModelName},
+		{"description", d.ShortDescription},
 		{"carton", src.lacks()},
 		{"runner", runner},
 		{"formats", cmp.Or(shownShares(d.Formats), details.Format)},
@@ -93,15 +93,15 @@ func (s *session) printDescription(d description, src *source, info *carton.Info
 		{"parameters", cmp.Or(shownCount(d.Parameters), details.ParamSize)},
 	}
 	if !src.plain() {
-		rows = append(rows, shownPlatforms(d.Platforms)...)
+		rows = append(rows, shownPlatforms(d.RequiredPlatforms)...)
 	}
 	rows = append(rows, [][2]string{{"license", d.License}, {"repository", d.Repository}, {"homepage", d.Homepage}}...)
 	if !src.plain() {
 		rows = append(rows, [][2]string{{"self tests", fmt.Sprint(d.SelfTests)}, {"examples", fmt.Sprint(d.Examples)}}...)
 	}
 	s.fields(append(rows, [][2]string{{"model hash", d.ModelHash}, {"digest", d.Digest}}...)...)
-	s.printTensors("INPUT", info.Inputs)
-	s.printTensors("OUTPUT", info.Outputs)
+	s.printTensors("INPUT", d.Inputs)
+	s.printTensors("OUTPUT", d.Outputs)
 	s.printModels(d.Models)
 	s.printSizes(d)
 }

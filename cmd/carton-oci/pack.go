@@ -45,16 +45,16 @@ carton-oci pack ./model -o m.carton --runner noop`,
 
 // packed is what `pack --format json` prints.
 type packed struct {
-	Path      string      `json:"path"`
-	ModelHash string      `json:"modelHash"`
-	Size      int64       `json:"size"` // of the file, in bytes
-	Members   int         `json:"members"`
-	Linked    []string    `json:"linked"` // members that LINKS names, and the file does not hold
-	Runner    runner      `json:"runner"`
-	Filled    []pack.Fact `json:"filled"`
-	Snapshot  string      `json:"snapshot,omitempty"` // the commit of a hub's cache
-	LeftOut   []string    `json:"leftOut"`
-	Warnings  []string    `json:"warnings"`
+	Path      string        `json:"path"`
+	ModelHash string        `json:"modelHash"`
+	Size      int64         `json:"size"` // of the file, in bytes
+	Members   int           `json:"members"`
+	Linked    []string      `json:"linked"` // members that LINKS names, and the file does not hold
+	Runner    carton.Runner `json:"runner"`
+	Filled    []pack.Fact   `json:"filled"`
+	Snapshot  string        `json:"snapshot,omitempty"` // the commit of a hub's cache
+	LeftOut   []string      `json:"leftOut"`
+	Warnings  []string      `json:"warnings"`
 }
 
 func (s *session) runPack(c *cli.Context, opts pack.Options, name string, force bool) error {
@@ -220,6 +220,7 @@ func missingFlags(verb, what string, e *pack.MissingError) error {
 	return err
 }
 
+// printPacked prints what was packed.
 func (s *session) printPacked(c *cli.Context, name string, src *pack.Carton) error {
 	members, err := src.Members(c.Context)
 	if err != nil {
@@ -231,9 +232,7 @@ func (s *session) printPacked(c *cli.Context, name string, src *pack.Carton) err
 	}
 	p := packed{
 		Path: name, ModelHash: src.Manifest().ModelHash(), Size: info.Size(), Members: len(members),
-		Runner: runner{
-			Name: src.Info.Runner.Name, FrameworkVersion: src.Info.Runner.RequiredFrameworkVersion, CompatVersion: src.Info.Runner.CompatVersion,
-		},
+		Runner:   src.Info.Runner,
 		Snapshot: src.Snapshot,
 		Linked:   []string{}, Filled: append([]pack.Fact{}, src.Filled...), LeftOut: append([]string{}, src.LeftOut...), Warnings: append([]string{}, src.Warnings...),
 	}
@@ -242,14 +241,11 @@ func (s *session) printPacked(c *cli.Context, name string, src *pack.Carton) err
 			p.Linked = append(p.Linked, m.Path)
 		}
 	}
-	switch {
-	case s.json:
-		s.object(p)
-		return nil
-	case s.quiet:
-		s.linef("%s", p.Path)
-		return nil
-	}
+	s.result(p, []string{p.Path}, func() { s.printPack(p) })
+	return nil
+}
+
+func (s *session) printPack(p packed) {
 	rows := [][2]string{{"snapshot", p.Snapshot}}
 	for _, f := range p.Filled {
 		rows = append(rows, [2]string{"filled in", fmt.Sprintf("%s = %s (%s)", f.Field, f.Value, f.From)})
@@ -266,7 +262,6 @@ func (s *session) printPacked(c *cli.Context, name string, src *pack.Carton) err
 		[2]string{"model hash", p.ModelHash},
 		[2]string{"path", p.Path},
 	)...)
-	return nil
 }
 
 // leftOutShown is how many of the files and folders that are left out are named.

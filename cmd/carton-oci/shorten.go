@@ -6,29 +6,32 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// shortenAll shortens names so that they can still be told apart, if that is
-// possible: shards differ in a few digits, which may be anywhere.
+// shortenAll shortens names so that those that differ can still be told apart, if
+// that is possible: shards differ in a few digits, which may be anywhere.
 func shortenAll(names []string, width int) []string {
-	cut := func(from, parts int) ([]string, bool) {
-		out, seen := make([]string, len(names)), map[string]bool{}
-		for i, name := range names {
-			if from > 0 && runewidth.StringWidth(name) > width {
-				name = path.Base(name)
-			}
-			out[i] = shortenAt(name, width, (width-1)*parts/6)
-			seen[out[i]] = true
-		}
-		return out, len(seen) == len(names)
-	}
-	for from := range 2 {
+	distinct := countDistinct(names)
+	for _, base := range []bool{false, true} {
 		for parts := 2; parts <= 6; parts++ {
-			if out, differ := cut(from, parts); differ {
+			out := listOf(names, func(name string) string {
+				if base && runewidth.StringWidth(name) > width {
+					name = path.Base(name)
+				}
+				return shortenAt(name, width, (width-1)*parts/6)
+			})
+			if countDistinct(out) == distinct {
 				return out
 			}
 		}
 	}
-	out, _ := cut(0, 2)
-	return out
+	return listOf(names, func(name string) string { return shorten(name, width) })
+}
+
+func countDistinct(names []string) int {
+	seen := make(map[string]bool, len(names))
+	for _, name := range names {
+		seen[name] = true
+	}
+	return len(seen)
 }
 
 // shorten cuts the middle out of text that is wider than so many columns: a third

@@ -29,9 +29,10 @@ func (p *printer) table(rows [][]string) {
 	}
 	if columns, _ := terminalSize(p.out); columns > 0 {
 		narrow(widths, columns)
-		for _, row := range rows {
-			for i := range row {
-				row[i] = shorten(row[i], widths[i])
+		for i := range widths {
+			cells := shortenAll(listOf(rows, func(row []string) string { return row[i] }), widths[i])
+			for r := range rows {
+				rows[r][i] = cells[r]
 			}
 		}
 	}

@@ -5,48 +5,48 @@ import "context"
 // Info is a carton.toml, typed. A carton keeps the bytes that it has: what [Info]
 // Marshal writes is for cartons that are made.
 type Info struct {
-	SpecVersion       int // always 1
-	ModelName         string
-	ShortDescription  string // should be at most 100 characters
-	ModelDescription  string // Markdown; links are https URLs or @misc/ references
-	License           string // should be an SPDX expression
-	Repository        string // URL of the code that packs the carton
-	Homepage          string // URL
-	RequiredPlatforms []string
-	Inputs            []TensorSpec
-	Outputs           []TensorSpec
-	SelfTests         []SelfTest
-	Examples          []Example
-	Runner            Runner
+	SpecVersion       int          `json:"specVersion"` // always 1
+	ModelName         string       `json:"name,omitempty"`
+	ShortDescription  string       `json:"shortDescription,omitempty"` // should be at most 100 characters
+	ModelDescription  string       `json:"modelDescription,omitempty"` // Markdown; links are https URLs or @misc/ references
+	License           string       `json:"license,omitempty"`          // should be an SPDX expression
+	Repository        string       `json:"repository,omitempty"`       // URL of the code that packs the carton
+	Homepage          string       `json:"homepage,omitempty"`         // URL
+	RequiredPlatforms []string     `json:"requiredPlatforms"`          // none: any
+	Inputs            []TensorSpec `json:"inputs"`
+	Outputs           []TensorSpec `json:"outputs"`
+	SelfTests         []SelfTest   `json:"-"`
+	Examples          []Example    `json:"-"`
+	Runner            Runner       `json:"runner"`
 	// Categories is the table [categories], which is no part of the carton format:
 	// by the paths of members, what they are, where their names say something else,
 	// as one of "weight", "weight.config", "code", "doc" and "dataset". Whatever in
 	// it is no string is left out; neither paths nor words are checked.
-	Categories map[string]string
+	Categories map[string]string `json:"-"`
 	// Extra is TOML that Marshal writes behind [runner]: tables that the format does
 	// not have. ParseInfo leaves it empty.
-	Extra string
+	Extra string `json:"-"`
 }
 
 // Runner says what loads the model.
 type Runner struct {
-	Name string
+	Name string `json:"name"`
 	// RequiredFrameworkVersion is a version requirement as in Cargo.toml.
-	RequiredFrameworkVersion string
+	RequiredFrameworkVersion string `json:"requiredFrameworkVersion"`
 	// CompatVersion is the version of what is in model/, for the runner; nil
 	// where carton.toml has none, and then the reference loader refuses it.
-	CompatVersion *uint64
+	CompatVersion *uint64 `json:"compatVersion,omitempty"`
 	// Opts are the runner's own options: int64, float64, string or bool.
-	Opts map[string]any
+	Opts map[string]any `json:"opts,omitempty"`
 }
 
 // TensorSpec declares an input or output.
 type TensorSpec struct {
-	Name         string
-	DType        DType
-	Shape        Shape
-	Description  string
-	InternalName string // what the runner calls it; "" for the same
+	Name         string `json:"name"`
+	DType        DType  `json:"dtype"`
+	Shape        Shape  `json:"shape"`
+	Description  string `json:"description,omitempty"`
+	InternalName string `json:"-"` // what the runner calls it; "" for the same
 }
 
 // SelfTest is inputs and, optionally, what they should give. The maps are from

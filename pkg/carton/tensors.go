@@ -1,6 +1,7 @@
 package carton
 
 import (
+	"encoding/json"
 	"math"
 	"math/bits"
 	"slices"
@@ -50,6 +51,21 @@ type Shape struct {
 type Dim struct {
 	Symbol string // "" where Size says the length
 	Size   int64
+}
+
+// MarshalJSON implements json.Marshaler: a shape is what it is in carton.toml.
+func (s Shape) MarshalJSON() ([]byte, error) {
+	if s.Symbol != "" {
+		return json.Marshal(s.Symbol)
+	}
+	dims := make([]any, len(s.Dims))
+	for i, d := range s.Dims {
+		dims[i] = d.Size
+		if d.Symbol != "" {
+			dims[i] = d.Symbol
+		}
+	}
+	return json.Marshal(dims)
 }
 
 // String returns the shape as carton.toml has it, on one line.
