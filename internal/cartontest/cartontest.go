@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -209,13 +208,17 @@ func (s *Source) OpenRange(ctx context.Context, path string, off, n int64) (io.R
 	}
 	s.opened(path)
 	defer s.done()
-	r := c.Open()
-	if _, err := io.CopyN(io.Discard, r, off); err != nil {
-		r = failing{io.ErrUnexpectedEOF}
+	part, err := carton.NewRange(path, c.Size(), off, n, func(off, n int64) (io.ReadCloser, error) {
+		r := c.Open()
+		if _, err := io.CopyN(io.Discard, r, off); err != nil {
+			return nil, err
+		}
+		return io.NopCloser(io.LimitReader(r, n)), nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	if n >= 0 {
-		r = &iox.Exactly{R: r, N: n}
-	}
+	r := io.Reader(part)
 	if s.ranges != nil {
 		if r, err = s.ranges(ctx, path, off, n, r); err != nil {
 			return nil, err

@@ -18,7 +18,8 @@ const (
 //
 // All that a source can be asked is a method here, and nothing is found out by
 // asking what else it can do: so a source that wraps another, to follow its
-// links or to count, keeps every check of it.
+// links or to count, keeps every check of it. Package sourcetest tests all that is
+// promised here.
 type Source interface {
 	// Manifest returns MANIFEST: its verbatim bytes and what they list.
 	Manifest() *Manifest
