@@ -16,6 +16,7 @@ type Folder struct {
 	root  *os.Root // NAME.partial
 	known func(path string, folder bool) bool
 	umask os.FileMode
+	id    string // of what was made
 	// replaced: the folder has its name, and there was another one before.
 	replaced bool
 }
@@ -52,7 +53,7 @@ func (d *Folder) begin() error {
 		err = d.beginJournal()
 	}
 	if err == nil {
-		err = d.remember(d.made)
+		err = d.mark(d.id, ours)
 	}
 	return err
 }
@@ -63,26 +64,26 @@ func (d *Folder) begin() error {
 // there is left alone. The caller holds the lock.
 func (o *output) recover() error {
 	for _, aside := range o.folderNames()[:2] {
-		fi, whose, err := o.look(aside)
+		old, err := o.look(aside)
 		if err != nil {
 			return err
 		}
-		if whose != waiting {
+		if old.whose != waiting {
 			continue
 		}
-		named, whose, err := o.look(o.base)
+		named, err := o.look(o.base)
 		switch {
 		case err != nil:
 			return err
-		case named == nil:
+		case named.FileInfo == nil:
 			err = o.parent.Rename(aside, o.base)
-		case whose != ours:
+		case named.whose != ours:
 			continue
 		default:
 			err = o.moveBack(aside)
 		}
 		if err == nil {
-			o.forget(fi)
+			_ = o.mark(old.id, others) // else who comes next looks again
 		}
 		return Explain("restore", o.name, err)
 	}
@@ -122,19 +123,19 @@ func (o *output) folderExists() error {
 // is of a process that was killed right behind making it. What a dead process left
 // there is removed otherwise; symlinks in it are removed, not followed.
 func (d *Folder) openPartial() error {
-	_, whose, err := d.look(d.partial())
+	before, err := d.look(d.partial())
 	if err != nil {
 		return err
 	}
 	fi, err := d.leftover(fs.FileMode.IsDir, func(fs.FileInfo) bool {
-		return whose == ours || !d.journal.fresh && d.isEmpty(d.partial())
+		return before.whose == ours || !d.journal.fresh && d.isEmpty(d.partial())
 	})
 	if err != nil {
 		return err
 	}
-	d.stale = fi != nil && whose == ours && d.resume && fi.Mode().Perm()&0o022&d.umask == 0
+	d.stale = fi != nil && before.whose == ours && d.resume && fi.Mode().Perm()&0o022&d.umask == 0
 	if fi != nil && !d.stale {
-		if whose == ours {
+		if before.whose == ours {
 			err = d.removeOurs(d.partial())
 		} else {
 			err = d.parent.Remove(d.partial())
@@ -156,10 +157,11 @@ func (d *Folder) openPartial() error {
 	if d.made, err = d.root.Stat("."); err != nil {
 		return Explain("create", d.name, err)
 	}
-	named, whose, err := d.look(d.partial())
-	if err == nil && (named == nil || !os.SameFile(named, d.made) || d.stale && whose != ours || !ownedByCaller(d.made)) {
+	named, err := d.look(d.partial())
+	if err == nil && (!named.is(d.made) || d.stale && named.whose != ours || !ownedByCaller(d.made)) {
 		err = d.swapped(d.partial())
 	}
+	d.id = named.id
 	return err
 }
 
@@ -234,8 +236,8 @@ func (o *output) removeOurs(base string) error {
 	if err != nil {
 		return err
 	}
-	named, whose, err := o.look(base)
-	if err != nil || named == nil || whose != ours || !os.SameFile(named, fi) {
+	named, err := o.look(base)
+	if err != nil || named.whose != ours || !named.is(fi) {
 		return err
 	}
 	names, err := readNames(root, ".")

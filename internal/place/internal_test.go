@@ -87,11 +87,11 @@ func TestReplaceInStepsGivesAFolderBack(t *testing.T) {
 // A process that is killed in the middle leaves the old folder aside.
 func TestOldFolderIsRestored(t *testing.T) {
 	d, dir := replacing(t)
-	old, err := os.Stat(filepath.Join(dir, "m"))
+	old, err := d.look("m")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.setAside(old); err != nil {
+	if err := d.mark(old.id, waiting); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(filepath.Join(dir, "m"), filepath.Join(dir, "m.partial.old")); err != nil {

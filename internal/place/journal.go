@@ -30,10 +30,10 @@ const (
 // journal is the open file.
 type journal struct {
 	*os.File
-	fresh   bool            // it was made just now
-	locked  bool            // false: the file system has no locks
-	ours    bool            // it says that it is ours, and so is a file NAME.partial beside it
-	folders map[string]bool // what the text says
+	fresh   bool             // it was made just now
+	locked  bool             // false: the file system has no locks
+	ours    bool             // it says that it is ours, and so is a file NAME.partial beside it
+	folders map[string]owner // what the text says, by identity
 }
 
 // Journal is what of NAME.partial.journal is the caller's.
@@ -78,7 +78,7 @@ func (o *output) lock() error {
 		case err != nil && !errors.Is(err, errNoLocks): // without locks O_EXCL has to do
 			return Explain("create", o.name, err)
 		}
-		o.journal = journal{File: f, fresh: fresh, locked: err == nil, ours: ours, folders: map[string]bool{}}
+		o.journal = journal{File: f, fresh: fresh, locked: err == nil, ours: ours, folders: map[string]owner{}}
 		if fresh {
 			return nil
 		}
@@ -113,22 +113,17 @@ func (o *output) readJournal() error {
 	}
 	o.journal.ours = ok
 	lines := strings.Split(text, "\n")
+	lines = lines[:len(lines)-1] // the last is empty, or was cut off
 	for _, base := range o.folderNames() {
-		fi, err := o.parent.Lstat(base)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		id := ""
-		if err == nil {
-			id, err = o.identity(fi)
-		}
-		if err != nil {
-			return Explain("look at", o.beside(base), err)
-		}
-		for _, line := range []string{id, asideMark + id} {
-			if ok && slices.Contains(lines[:len(lines)-1], line) { // the last may be cut off
-				o.journal.folders[line] = true
-			}
+		e, err := o.look(base)
+		switch {
+		case err != nil:
+			return err
+		case !ok || e.FileInfo == nil:
+		case slices.Contains(lines, asideMark+e.id):
+			o.journal.folders[e.id] = waiting
+		case slices.Contains(lines, e.id):
+			o.journal.folders[e.id] = ours
 		}
 	}
 	return nil
@@ -158,8 +153,14 @@ func (o *output) journalled() bool {
 // that is full, leaves the one or the other.
 func (o *output) writeJournal() error {
 	text := journalMark
-	for id := range o.journal.folders {
-		text += id + "\n"
+	for id, whose := range o.journal.folders {
+		switch whose {
+		case waiting:
+			text += asideMark + id + "\n"
+		case ours:
+			text += id + "\n"
+		case others:
+		}
 	}
 	_, err := o.journal.WriteAt([]byte(text+strings.Repeat("\n", textBytes-len(text))), 0)
 	return Explain("create", o.name, err)
@@ -170,8 +171,8 @@ func (o *output) writeJournal() error {
 // its own.
 func (o *output) removeJournal() {
 	for _, base := range o.folderNames()[:2] {
-		fi, whose, err := o.look(base)
-		if err != nil || fi != nil && (whose != others || o.made != nil && os.SameFile(fi, o.made)) {
+		e, err := o.look(base)
+		if err != nil || e.whose != others || e.is(o.made) {
 			return
 		}
 	}
@@ -182,40 +183,19 @@ func (o *output) removeJournal() {
 	}
 }
 
-// remember writes a folder's identity into the journal: it and all that is in it may
-// be removed.
-func (o *output) remember(fi fs.FileInfo) error {
-	id, err := o.identity(fi)
-	if err != nil {
-		return Explain("create", o.name, err)
-	}
-	if o.journal.folders[id] && !o.journal.folders[asideMark+id] {
+// mark writes into the journal whose a folder is. Where that fails, what is to be ours or
+// to wait stays as it was; what is to be others' is that at once.
+func (o *output) mark(id string, whose owner) error {
+	was := o.journal.folders[id]
+	if was == whose {
 		return nil
 	}
-	delete(o.journal.folders, asideMark+id)
-	o.journal.folders[id] = true
-	return o.writeJournal()
-}
-
-// setAside writes that a folder of the caller's is about to lose its name.
-func (o *output) setAside(fi fs.FileInfo) error {
-	id, err := o.identity(fi)
-	if err != nil {
-		return Explain("replace", o.name, err)
+	o.journal.folders[id] = whose
+	err := o.writeJournal()
+	if err != nil && whose != others {
+		o.journal.folders[id] = was
 	}
-	o.journal.folders[asideMark+id] = true
-	return o.writeJournal()
-}
-
-// forget takes it out again: from now on the folder is its owner's.
-func (o *output) forget(fi fs.FileInfo) {
-	id, err := o.identity(fi)
-	if err != nil {
-		return // what the journal says then is looked at again by who comes next
-	}
-	delete(o.journal.folders, id)
-	delete(o.journal.folders, asideMark+id)
-	o.writeJournal() //nolint:errcheck // removeJournal removes it
+	return err
 }
 
 // folderNames are the names that the folders have which the journal is about.
@@ -232,43 +212,36 @@ const (
 	waiting              // a folder of the caller's that was about to lose its name
 )
 
-// look says what has a name beside the output, nil for nothing, and whose it is. What
-// can't be looked at is an error, and not somebody else's: a disk that fails for a
-// while takes nothing from its owner.
-func (o *output) look(base string) (fs.FileInfo, owner, error) {
-	fi, err := o.parent.Lstat(base)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, others, nil
-	}
-	id := ""
-	if err == nil {
-		id, err = o.identity(fi)
-	}
-	switch {
-	case err != nil:
-		return nil, others, Explain("look at", o.beside(base), err)
-	case fi.IsDir() && o.journal.folders[asideMark+id]:
-		return fi, waiting, nil
-	case fi.IsDir() && ownedByCaller(fi) && o.journal.folders[id]:
-		return fi, ours, nil
-	}
-	return fi, others, nil
+// entry is what has a name beside the output.
+type entry struct {
+	fs.FileInfo        // nil for nothing
+	id          string // its identity: its inode, and when it was made, since the inode of what was removed is soon another's
+	whose       owner
 }
 
-// identity names a folder that has one of the names that this package gives: its
-// inode, and when it was made, since the inode of a folder that somebody has removed
-// is soon another's.
-func (o *output) identity(fi fs.FileInfo) (string, error) {
-	for _, base := range o.folderNames() {
-		named, err := o.parent.Lstat(base)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return "", err
-		case os.SameFile(named, fi):
-			when, err := born(o.dir, base)
-			return inode(fi) + when, err
-		}
+// is reports whether it is the file or folder that fi is of.
+func (e entry) is(fi fs.FileInfo) bool {
+	return e.FileInfo != nil && fi != nil && os.SameFile(e.FileInfo, fi)
+}
+
+// look says what has a name beside the output, and whose it is. What can't be looked
+// at is an error, and not somebody else's: a disk that fails for a while takes nothing
+// from its owner.
+func (o *output) look(base string) (entry, error) {
+	fi, err := o.parent.Lstat(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return entry{}, nil
 	}
-	return inode(fi) + " elsewhere", nil
+	when := ""
+	if err == nil {
+		when, err = born(o.dir, base)
+	}
+	if err != nil {
+		return entry{}, Explain("look at", o.beside(base), err)
+	}
+	e := entry{FileInfo: fi, id: inode(fi) + when}
+	if whose := o.journal.folders[e.id]; fi.IsDir() && (whose == waiting || ownedByCaller(fi)) {
+		e.whose = whose
+	}
+	return e, nil
 }

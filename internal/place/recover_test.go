@@ -21,11 +21,11 @@ func TestWhatCameIntoAReplacedFolderOutlivesAKill(t *testing.T) {
 		d, dir := replacing(t)
 		name := filepath.Join(dir, "m")
 		writeFile(t, dir, "m/notes", "mine")
-		old, err := os.Stat(name)
+		old, err := d.look("m")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.setAside(old); err != nil {
+		if err := d.mark(old.id, waiting); err != nil {
 			t.Fatal(err)
 		}
 		if inSteps {
@@ -95,30 +95,17 @@ func TestTheRecordOfAFolderIsNeverEmpty(t *testing.T) {
 		t.Error("a record that says all there is to say was written again")
 	}
 	// A shorter one is written over a longer one, without a moment in between.
-	other := filepath.Join(dir, "other")
-	if err := os.Mkdir(other, 0o755); err != nil {
+	if err := errors.Join(again.mark("inode 17 of a folder that is gone", ours), again.mark("inode 17 of a folder that is gone", others)); err != nil {
 		t.Fatal(err)
 	}
-	fi, err := os.Stat(other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := again.remember(fi); err != nil {
-		t.Fatal(err)
-	}
-	again.forget(fi)
 	die(again)
 	third, err := CreateFolder(name, Options{Resume: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer third.Discard()
-	id, err := third.identity(fi)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !third.Stale() || third.journal.folders[id] {
-		t.Errorf("taken over: %v; the journal knows a forgotten one: %v; it was %q", third.Stale(), third.journal.folders[id], record)
+	if !third.Stale() || len(third.journal.folders) != 1 {
+		t.Errorf("taken over: %v; the journal knows %v; it was %q", third.Stale(), third.journal.folders, record)
 	}
 }
 
@@ -165,4 +152,48 @@ func TestAFolderWithTheInodeOfOurs(t *testing.T) {
 		root.Close()
 	}
 	t.Logf("%d of 10 had the same inode", again)
+}
+
+// A disk is full when the old folder has lost its name and was looked at: it gets its
+// name back, and nothing of it is removed.
+func TestAJournalThatCanNotBeWrittenRemovesNothing(t *testing.T) {
+	for _, aside := range []string{"m.partial", "m.partial.old"} {
+		d, dir := replacing(t)
+		name := filepath.Join(dir, "m")
+		old, err := d.look("m")
+		if err == nil {
+			err = d.mark(old.id, waiting)
+		}
+		if err == nil && aside == "m.partial" {
+			err = swap(d.dir, "m.partial", "m")
+		} else if err == nil {
+			err = d.moveAside(aside)
+		}
+		if errors.Is(err, errors.ErrUnsupported) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		writable := d.journal.File
+		if d.journal.File, err = os.Open(name + ".partial.journal"); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.removeOld(aside, old); err == nil {
+			t.Fatal("the journal could be written")
+		}
+		if err := d.Discard(); err != nil {
+			t.Error(err)
+		}
+		writable.Close()
+		again, err := CreateFolder(name, Options{Replace: true, Resume: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantFile(t, dir, "m/f", "old")
+		wantFile(t, dir, "m.partial/f", "new")
+		if err := again.Discard(); err != nil {
+			t.Error(err)
+		}
+	}
 }

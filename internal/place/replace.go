@@ -130,17 +130,20 @@ func (d *Folder) putInPlace() error {
 	if err := o.sameFile(o.partial()); err != nil {
 		return err
 	}
-	old, err := o.check("a folder", fs.FileMode.IsDir)
+	if _, err := o.check("a folder", fs.FileMode.IsDir); err != nil {
+		return err
+	}
+	old, err := o.look(o.base)
 	if err != nil {
 		return err
 	}
-	if old == nil || !o.replace || o.isEmpty(o.base) {
+	if old.FileInfo == nil || !o.replace || o.isEmpty(o.base) {
 		return o.renameFolder()
 	}
 	if d.known == nil {
 		return o.folderExists()
 	}
-	if err := d.setAside(old); err != nil {
+	if err := o.mark(old.id, waiting); err != nil {
 		return err
 	}
 	aside := o.partial()
@@ -153,7 +156,7 @@ func (d *Folder) putInPlace() error {
 		err = o.moveAside(aside)
 	}
 	if err != nil {
-		d.forget(old)
+		_ = o.mark(old.id, others) // it has its name
 		return Explain("replace", o.name, err)
 	}
 	return d.removeOld(aside, old)
@@ -190,14 +193,14 @@ func (o *output) moveBack(aside string) error {
 // removeOld removes the folder that was replaced: what is known of it, and
 // nothing else. Where something else has come into it meanwhile it gets its name
 // back.
-func (d *Folder) removeOld(aside string, old fs.FileInfo) error {
+func (d *Folder) removeOld(aside string, old entry) error {
 	o := d.output
 	root, err := o.parent.OpenRoot(aside)
 	if err != nil {
 		return Explain("remove", o.beside(aside), err)
 	}
 	defer root.Close()
-	if fi, err := root.Stat("."); err != nil || !os.SameFile(fi, old) {
+	if fi, err := root.Stat("."); err != nil || !old.is(fi) {
 		return errors.Join(err, o.swapped(aside))
 	}
 	if err := o.refuseStrangers(root, d.known); err != nil {
@@ -205,10 +208,10 @@ func (d *Folder) removeOld(aside string, old fs.FileInfo) error {
 		if back := d.moveBack(aside); back != nil {
 			return errors.Join(err, Explain("restore", o.name, back))
 		}
-		d.forget(old)
+		_ = o.mark(old.id, others) // it has its name
 		return err
 	}
-	if err := d.remember(old); err != nil {
+	if err := o.mark(old.id, ours); err != nil {
 		return err
 	}
 	d.replaced = true
@@ -221,7 +224,7 @@ func (d *Folder) removeOld(aside string, old fs.FileInfo) error {
 		err = o.parent.Remove(aside)
 	}
 	if err != nil {
-		d.forget(old)
+		_ = o.mark(old.id, others) // what is left of it is its user's
 		err = Explain("remove", o.beside(aside), err)
 		return hint.With(err, "%s is in its place; what is left of the old folder is in %s", o.name, o.beside(aside))
 	}

@@ -35,7 +35,7 @@ func Tidy(name string) {
 // look at it, or may. To give it its name back would take away the one that was found.
 func (o *output) hasAside() bool {
 	for _, base := range o.folderNames()[:2] {
-		if _, whose, err := o.look(base); err != nil || whose == waiting {
+		if e, err := o.look(base); err != nil || e.whose == waiting {
 			return true
 		}
 	}
