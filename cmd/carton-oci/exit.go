@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/links"
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/registry"
 )
@@ -40,7 +40,7 @@ var kinds = []struct {
 		carton.ErrFormat, carton.ErrVersion, carton.ErrChecksum, carton.ErrInsecurePath, carton.ErrLimit,
 		layout.ErrFormat, layout.ErrDigest, layout.ErrLimit,
 	}},
-	{exitNotAllowed, []error{registry.ErrUnauthorized, registry.ErrDenied, httprange.ErrNotAllowed, fs.ErrPermission}},
+	{exitNotAllowed, []error{registry.ErrUnauthorized, registry.ErrDenied, links.ErrNotAllowed, fs.ErrPermission}},
 	{exitNotFound, []error{layout.ErrNotFound, fs.ErrNotExist}},
 }
 

@@ -8,10 +8,10 @@ import (
 	"path"
 	"testing"
 
-	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
+	"github.com/carton-oci/carton-oci/pkg/links"
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/registry"
 )
@@ -46,7 +46,7 @@ func TestExitCodes(t *testing.T) {
 		{fs.ErrNotExist, 4},
 		{registry.ErrUnauthorized, 5},
 		{registry.ErrDenied, 5},
-		{httprange.ErrNotAllowed, 5},
+		{links.ErrNotAllowed, 5},
 		{fs.ErrPermission, 5},
 		{context.Canceled, 130},
 		{withCode(2, errors.New("anything")), 2},
@@ -54,8 +54,8 @@ func TestExitCodes(t *testing.T) {
 
 		// Of two kinds the one that says more about the content counts.
 		{errors.Join(fs.ErrNotExist, carton.ErrFormat), 3},
-		{errors.Join(carton.ErrLink, httprange.ErrNotAllowed), 5},
-		{errors.Join(carton.ErrChecksum, httprange.ErrNotAllowed), 3},
+		{errors.Join(carton.ErrLink, links.ErrNotAllowed), 5},
+		{errors.Join(carton.ErrChecksum, links.ErrNotAllowed), 3},
 		{&carton.Error{Kind: carton.ErrChecksum, Err: fs.ErrNotExist}, 3},
 	} {
 		err := test.err

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -37,6 +38,11 @@ func New(opts Options) (*Client, error) {
 			return nil, location.Errorf(text, "can't be allowed to be linked to, want HOST/REPOSITORY")
 		}
 		c.linkRepos = append(c.linkRepos, layout.Origin{Registry: ref.Registry, Repository: ref.Repository})
+	}
+	for _, host := range opts.AllowLinkHosts {
+		if err := httprange.CheckAllow(host); err != nil {
+			return nil, location.Errorf(host, "can't be allowed to be linked to, want HOST or HOST:PORT")
+		}
 	}
 	return c, nil
 }

@@ -37,5 +37,6 @@
 //
 // Nothing here prints, logs or exits. Errors wrap the sentinels of the packages
 // that found them (carton.ErrChecksum, layout.ErrNotFound,
-// registry.ErrUnauthorized, …) and [location.ErrLocation].
+// registry.ErrUnauthorized, links.ErrNotAllowed, …) and [location.ErrLocation]; what
+// can be done about one are its hints ([hint.Of]).
 package client

@@ -55,6 +55,9 @@ func TestWhichLinksNameABlobOfAnAllowedRepository(t *testing.T) {
 		if _, err := New(Options{AllowLinkRepos: []string{bad}}); !errors.Is(err, location.ErrLocation) {
 			t.Errorf("%q: got %v, want location.ErrLocation", bad, err)
 		}
+		if _, err := New(Options{AllowLinkHosts: []string{"https://" + bad}}); !errors.Is(err, location.ErrLocation) {
+			t.Errorf("%q: got %v, want location.ErrLocation", bad, err)
+		}
 	}
 }
 

@@ -17,6 +17,9 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
+// ErrNoRanges: a web server gives no part of a carton, but all of it.
+var ErrNoRanges = ranges.ErrNone
+
 // openURL opens a carton on a web server. Whoever names it means the host, so
 // it may be a private one, and the environment's proxy is used; redirects must
 // stay with https. Every request ends with ctx.
@@ -35,7 +38,7 @@ func (c *call) openURL(ctx context.Context, address string) (carton.Source, erro
 	}
 	g := &httprange.Getter{Do: web.Do, Policy: c.opts.Registry.Policy, Answered: new(atomic.Bool)}
 	r, err := httprange.NewReaderAt(ctx, g, get)
-	if errors.Is(err, ranges.ErrNone) {
+	if errors.Is(err, ErrNoRanges) {
 		return nil, hint.With(err, "download it, and use the file")
 	}
 	if err != nil {

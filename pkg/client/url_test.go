@@ -74,7 +74,7 @@ func TestWebServersThatDoNotServe(t *testing.T) {
 		"gone":      {func(w http.ResponseWriter, _ *http.Request, _ []byte) { w.WriteHeader(http.StatusGone) }, fs.ErrNotExist, "410"},
 		"forbidden": {func(w http.ResponseWriter, _ *http.Request, _ []byte) { w.WriteHeader(http.StatusForbidden) }, fs.ErrPermission, "403"},
 		"closed":    {func(w http.ResponseWriter, _ *http.Request, _ []byte) { w.WriteHeader(http.StatusUnauthorized) }, fs.ErrPermission, "401"},
-		"no ranges": {func(w http.ResponseWriter, _ *http.Request, b []byte) { _, _ = w.Write(b) }, nil, "download it"},
+		"no ranges": {func(w http.ResponseWriter, _ *http.Request, b []byte) { _, _ = w.Write(b) }, ErrNoRanges, "download it"},
 		"no carton": {func(w http.ResponseWriter, r *http.Request, b []byte) { serve(w, r, make([]byte, len(b))) }, carton.ErrFormat, "not a zip"},
 		"cut short": {func(w http.ResponseWriter, r *http.Request, b []byte) { serve(w, r, b[:len(b)-5]) }, carton.ErrFormat, "cut short"},
 		"downgrade": {func(w http.ResponseWriter, r *http.Request, _ []byte) {

@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/stall"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -27,6 +29,14 @@ const (
 	// MaxExpansion is how many times longer than what a host sent for it decoded
 	// content may be, once it has 64 MiB.
 	MaxExpansion = 100
+)
+
+// What an error of a link may wrap beside carton.ErrLink.
+var (
+	// ErrNotAllowed: a URL, redirect or address that a stranger's link may not lead to.
+	ErrNotAllowed = httprange.ErrNotAllowed
+	// ErrStalled: a host sent nothing, or too little, for too long.
+	ErrStalled = stall.ErrStalled
 )
 
 // Link is one place where the content with Hash can be fetched.

@@ -23,9 +23,13 @@ type Retry = httprange.Retry
 // DefaultAttempts is how many requests in a row may fail unless a Policy says.
 const DefaultAttempts = httprange.DefaultAttempts
 
-// ErrGaveUp is wrapped by the error of what failed so often in a row that it is
-// not tried again.
-var ErrGaveUp = httprange.ErrGaveUp
+// What the errors of requests may wrap, beside the ways in which a registry says no.
+var (
+	// ErrGaveUp: it failed so often in a row that it is not tried again.
+	ErrGaveUp = httprange.ErrGaveUp
+	// ErrStalled: the registry sent or took nothing, or too little, for too long.
+	ErrStalled = stall.ErrStalled
+)
 
 // Options say how registries are reached. The zero value is anonymous access
 // over TLS, as the environment's proxy variables say.
