@@ -16,6 +16,9 @@ type Verifier struct {
 	Size   int64  // in bytes; -1: not known
 	SHA256 string // lower-case hex; "": not looked at
 	CRC32  uint32 // IEEE; 0: not known
+	// Withhold keeps the last bytes back until all was right, from who reads no
+	// further than the last byte wanted. It needs Size.
+	Withhold bool
 	// Wrong makes the error of a text that says what the content is instead.
 	Wrong func(text string) error
 	// Broken makes the error of one that R ends with; nil leaves it as it is.
@@ -34,6 +37,19 @@ func (v *Verifier) Close() error { return v.R.Close() }
 
 // Read implements io.Reader.
 func (v *Verifier) Read(b []byte) (int, error) {
+	n, err := v.read(b)
+	for err == nil && v.Withhold && v.n == v.Size {
+		if _, err = v.read(make([]byte, 1)); err == io.EOF {
+			return n, nil
+		}
+	}
+	if v.Withhold && err != nil && err != io.EOF {
+		n = 0
+	}
+	return n, err
+}
+
+func (v *Verifier) read(b []byte) (int, error) {
 	if v.Err != nil || len(b) == 0 {
 		return 0, v.Err
 	}

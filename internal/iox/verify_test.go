@@ -63,3 +63,18 @@ func TestVerifier(t *testing.T) {
 		}
 	}
 }
+
+// What a Verifier withholds never comes where the content is wrong.
+func TestVerifierWithholds(t *testing.T) {
+	const sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" // of "abc"
+	for text, want := range map[string]string{"abc": "abc", "abd": "ab", "abcd": "ab", "ab": "ab", "": ""} {
+		v := iox.Verifier{
+			R: io.NopCloser(strings.NewReader(text)), Size: 3, SHA256: sum, Withhold: true,
+			Wrong: func(string) error { return errBroken },
+		}
+		got, err := io.ReadAll(iotest.OneByteReader(&v))
+		if string(got) != want || (err == nil) != (text == "abc") {
+			t.Errorf("%q: got %q, %v, want %q", text, got, err, want)
+		}
+	}
+}

@@ -75,7 +75,9 @@ func CheckDigest(d digest.Digest) error {
 // NewVerifier passes r's bytes through and returns io.EOF only if they had the
 // size and the digest that desc promises, else an error wrapping ErrDigest: for
 // too many bytes, before any beyond the size is given out. Close closes r.
-func NewVerifier(r io.ReadCloser, desc ocispec.Descriptor) io.ReadCloser {
+func NewVerifier(r io.ReadCloser, desc ocispec.Descriptor) io.ReadCloser { return newVerifier(r, desc) }
+
+func newVerifier(r io.ReadCloser, desc ocispec.Descriptor) *iox.Verifier {
 	err := CheckDigest(desc.Digest)
 	if desc.Size < 0 {
 		err = errorf(ErrFormat, string(desc.Digest), "has the size %d", desc.Size)

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,15 +164,16 @@ func (s *target) Push(ctx context.Context, l Layer, w Watch) error {
 	if err != nil {
 		return err
 	}
-	v := NewVerifier(r, desc)
-	defer v.Close()
+	defer r.Close()
 	// A target that stops reading early, at the last byte it wants, must not
 	// complete a blob whose end was never judged.
-	src := &judged{ctx: ctx, r: v, left: desc.Size, watch: w.NonNil()}
-	err = s.t.Push(ctx, desc, src)
+	v := newVerifier(r, desc)
+	v.Withhold = true
+	content := &watched{ctx: ctx, src: iox.Source{R: v}, watch: w.NonNil()}
+	err = s.t.Push(ctx, desc, content)
 	switch {
-	case src.err != nil: // the target's own error hides it
-		return src.err
+	case content.src.Err != nil: // the target's own error hides it
+		return content.src.Err
 	case err != nil && !errors.Is(err, errdef.ErrAlreadyExists):
 		return err
 	}
@@ -244,35 +246,22 @@ func skipTo(r io.Reader, off int64) error {
 	return iox.Unexpected(err)
 }
 
-// judged gives the last bytes only when r has said that all were right.
-type judged struct {
+// watched is what a target reads: it tells how far that is, and remembers the
+// error that a target may hide.
+type watched struct {
 	ctx   context.Context //nolint:containedctx // of one call
-	r     io.Reader
-	left  int64
-	off   int64
+	src   iox.Source
 	watch Watch
-	err   error // but for io.EOF
 }
 
-func (j *judged) Read(b []byte) (int, error) {
-	if err := j.ctx.Err(); err != nil {
-		j.err = err
-		return 0, err
+func (r *watched) Read(b []byte) (int, error) {
+	if r.src.Err = cmp.Or(r.src.Err, r.ctx.Err()); r.src.Err != nil {
+		return 0, r.src.Err
 	}
-	n, err := j.r.Read(b)
-	j.left -= int64(n)
-	if n > 0 && j.left == 0 && err == nil {
-		// NewVerifier's reader gives nothing more, but its verdict.
-		_, err = io.ReadFull(j.r, make([]byte, 1))
-	}
-	if err != nil && err != io.EOF {
-		j.err = err
-		return 0, err
-	}
-	j.off += int64(n)
+	n, err := r.src.Read(b)
 	if n > 0 {
-		j.watch.Sent(int64(n))
-		j.watch.Moved(j.off)
+		r.watch.Sent(int64(n))
+		r.watch.Moved(r.src.N)
 	}
 	return n, err
 }
