@@ -20,8 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"math/bits"
 	"strconv"
 	"strings"
 
@@ -74,17 +72,11 @@ func HasType(name string) bool {
 
 // size returns how many bytes an array has, false where no file can be so large.
 func size(name string, shape []int64) (int64, bool) {
-	n := uint64(0)
-	if HasType(name) {
-		n = uint64(dtype.Named(name).Bytes())
+	t := dtype.Named(name)
+	if t == nil {
+		return 0, false
 	}
-	for _, d := range shape {
-		hi, lo := bits.Mul64(n, uint64(d))
-		if n = lo; d < 0 || hi != 0 || n > math.MaxInt64 {
-			return 0, false
-		}
-	}
-	return int64(n), true
+	return dtype.Size(shape, t.Bytes())
 }
 
 // WriteHeader writes the header of an array. The elements follow it,

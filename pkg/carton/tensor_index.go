@@ -2,6 +2,8 @@ package carton
 
 import (
 	"context"
+
+	"github.com/carton-oci/carton-oci/internal/dtype"
 )
 
 // TensorIndex is a tensor_data/index.toml.
@@ -37,7 +39,7 @@ func (t Tensor) Path() string {
 
 // Elements returns the product of the shape.
 func (t Tensor) Elements() int64 {
-	n, _ := product(t.Shape, t.DType.Size())
+	n, _ := dtype.Size(t.Shape, 1) // checked when it was read
 	return n
 }
 
@@ -155,7 +157,7 @@ func parseTensor(t tomlTable) Tensor {
 		t.errorf("inner", "names tensors, but the dtype is not nested")
 	}
 	tensor.Shape = t.lengths("shape")
-	if _, ok := product(tensor.Shape, tensor.DType.Size()); !ok {
+	if _, ok := dtype.Size(tensor.Shape, max(1, tensor.DType.Size())); !ok {
 		t.errorf("shape", "%v has more than 2^63-1 bytes", tensor.Shape)
 		tensor.Shape = nil
 	}

@@ -2,9 +2,6 @@ package carton
 
 import (
 	"encoding/json"
-	"math"
-	"math/bits"
-	"slices"
 
 	"github.com/carton-oci/carton-oci/internal/dtype"
 	"github.com/carton-oci/carton-oci/internal/tomltext"
@@ -131,32 +128,10 @@ func (t tomlTable) shape() Shape {
 			t.errorf("shape", "dimension %d: got %s, want an integer or a symbol", i+1, describe(v))
 		}
 	}
-	if _, ok := product(fixed, 8); !ok {
+	if _, ok := dtype.Size(fixed, 8); !ok {
 		t.errorf("shape", "%s has more than 2^63-1 bytes", s)
 	}
 	return s
-}
-
-// product returns the number of elements of a shape; ok is false where so many
-// of size bytes each don't fit into 63 bits. A zero anywhere makes it 0, but
-// hides no overflow.
-func product(dims []int64, size int64) (n int64, ok bool) {
-	zero := slices.Contains(dims, 0)
-	p := uint64(max(size, 1))
-	for _, d := range dims {
-		if d == 0 {
-			continue
-		}
-		hi, lo := bits.Mul64(p, uint64(d))
-		if d < 0 || hi != 0 || lo > math.MaxInt64 {
-			return 0, false
-		}
-		p = lo
-	}
-	if zero {
-		return 0, true
-	}
-	return int64(p / uint64(max(size, 1))), true
 }
 
 // warnSymbols finds symbols of outputs that no input gives a value: nothing

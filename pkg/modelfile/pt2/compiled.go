@@ -199,5 +199,6 @@ func (o *opener) packWeight(t *Tensor, n int) error {
 	if err := o.files.keep(0, t.Name, t.File); err != nil {
 		return err
 	}
-	return checkSize(t.Shape, 16)
+	_, err := checkSize(t.Shape, 16)
+	return err
 }

@@ -104,20 +104,11 @@ func (o *opener) pickledView(t *Tensor, m *meta) error {
 		}
 		t.Shape = append(t.Shape, d.Size)
 	}
-	if err := checkSize(t.Shape, 16); err != nil {
+	if _, err := checkSize(t.Shape, 16); err != nil {
 		return err
 	}
 	t.DType, t.Stride = m.dtype, contiguous(t.Shape)
 	return nil
-}
-
-// checkSize refuses a shape whose product, or bytes, no file can have.
-func checkSize(shape []int64, size int64) error {
-	n, err := product(shape)
-	if err == nil && n > maxBytes/size {
-		err = errTooLarge
-	}
-	return err
 }
 
 // contiguous returns the strides of C order.

@@ -46,7 +46,7 @@ type Tensor struct {
 
 // Elements returns how many elements the tensor has: the product of its shape.
 func (t *Tensor) Elements() int64 {
-	n, _ := product(t.Shape) // checked when the archive was opened
+	n, _ := dtype.Size(t.Shape, 1) // checked when the archive was opened
 	return n
 }
 
@@ -135,18 +135,16 @@ func (t *Tensor) extent() (first, count int64, err error) {
 	return t.StorageOffset, int64(last) - t.StorageOffset + 1, nil
 }
 
-// product returns the product of a shape.
-func product(shape []int64) (int64, error) {
-	n := uint64(1)
-	for _, d := range shape {
-		hi, lo := bits.Mul64(n, uint64(d))
-		if hi != 0 || lo > maxBytes {
-			if slices.Contains(shape, 0) {
-				return 0, nil
-			}
-			return 0, errTooLarge
-		}
-		n = lo
+// checkSize returns the product of a shape whose elements have size bytes, and
+// refuses what no file can have. To torch a shape with a zero is empty, whatever
+// its other lengths.
+func checkSize(shape []int64, size int64) (elements int64, err error) {
+	if slices.Contains(shape, 0) {
+		return 0, nil
 	}
-	return int64(n), nil
+	n, ok := dtype.Size(shape, size)
+	if !ok || n > maxBytes {
+		return 0, errTooLarge
+	}
+	return n / size, nil
 }

@@ -156,7 +156,11 @@ func (o *opener) view(t *Tensor, m *meta, e *zipdir.Entry) error {
 	case t.StorageOffset < 0 || slices.Contains(t.Stride, -1):
 		return errors.New("its strides or its offset are symbolic, and a stored tensor has no symbols")
 	}
-	n, err := product(t.Shape)
+	size := int64(1)
+	if known {
+		size = t.elementSize()
+	}
+	n, err := checkSize(t.Shape, size)
 	if err != nil {
 		return err
 	}
@@ -182,9 +186,6 @@ func (o *opener) view(t *Tensor, m *meta, e *zipdir.Entry) error {
 	}
 	if t.Pickled || e.Method != zipdir.Stored {
 		t.Offset = -1
-	}
-	if known && n > maxBytes/t.elementSize() {
-		return errTooLarge
 	}
 	if t.why != "" || count == 0 {
 		return nil

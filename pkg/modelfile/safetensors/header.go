@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/bits"
 	"slices"
 
@@ -193,16 +192,10 @@ func check(h *Header) error {
 
 // span returns how many bytes a tensor of t's shape and type has.
 func span(t *Tensor) (int64, error) {
-	n := uint64(1)
-	for _, d := range t.Shape {
-		hi, lo := bits.Mul64(n, uint64(d))
-		if n = lo; hi != 0 || n > math.MaxInt64 {
-			return 0, errors.New("its shape is too large for any file")
-		}
-	}
-	hi, lo := bits.Mul64(n, uint64(dtype.Named(t.DType).Bits))
+	n, ok := dtype.Size(t.Shape, 1)
+	hi, lo := bits.Mul64(uint64(n), uint64(dtype.Named(t.DType).Bits))
 	switch {
-	case hi > 3: // over 2⁶³ bytes
+	case !ok, hi > 3: // over 2⁶³ bytes
 		return 0, errors.New("its shape is too large for any file")
 	case lo%8 != 0:
 		return 0, fmt.Errorf("%d elements of %s do not fill whole bytes", n, t.DType)
