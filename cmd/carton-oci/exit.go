@@ -90,10 +90,11 @@ var errSilent = errors.New("nothing more to say")
 // errUsage is wrapped by every error that is about the command line itself.
 var errUsage = errors.New("wrong usage")
 
-type usageError struct{ text string }
+// usageError makes any error one about the command line.
+type usageError struct{ error }
 
-func (e *usageError) Error() string        { return e.text }
 func (e *usageError) Is(target error) bool { return target == errUsage }
+func (e *usageError) Unwrap() error        { return e.error }
 
 // usagef returns an error about the command line of the command called name,
 // "" where the line names none.
@@ -102,8 +103,17 @@ func usagef(name, format string, args ...any) error {
 	if name != "" {
 		text = name + ": " + text
 	}
-	return &usageError{text}
+	return &usageError{errors.New(text)}
 }
+
+// listedError is an error whose parts have been printed, a line each.
+type listedError struct {
+	text string
+	err  error
+}
+
+func (e *listedError) Error() string { return e.text }
+func (e *listedError) Unwrap() error { return e.err }
 
 // withHint attaches what to do about err.
 func withHint(err error, format string, args ...any) error { return hint.With(err, format, args...) }

@@ -110,7 +110,7 @@ func imageFormFlags(tag *string, subject *bool) []cli.Flag {
 func note(c *cli.Context, name string, err error) error {
 	if err != nil {
 		said, _ := c.App.Metadata[wrongValues].([]error)
-		c.App.Metadata[wrongValues] = append(said, &flagError{fmt.Errorf("%s: --%s: %w", c.Command.Name, name, err)})
+		c.App.Metadata[wrongValues] = append(said, &usageError{fmt.Errorf("%s: --%s: %w", c.Command.Name, name, err)})
 	}
 	return nil
 }
@@ -122,12 +122,6 @@ func valuesError(c *cli.Context) error {
 	said, _ := c.App.Metadata[wrongValues].([]error)
 	return errors.Join(said...)
 }
-
-// flagError is an error about flags.
-type flagError struct{ error }
-
-func (e *flagError) Is(target error) bool { return target == errUsage }
-func (e *flagError) Unwrap() error        { return e.error }
 
 // inCategory puts flags under one head of the help. Every sort of flag has the
 // field, and none a method that sets it.

@@ -8,7 +8,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/carton-oci/carton-oci/pkg/client"
-	"github.com/carton-oci/carton-oci/pkg/location"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 )
@@ -37,11 +36,8 @@ func (s *session) runImage(c *cli.Context, o client.ImageOptions) error {
 		return err
 	}
 	ref := c.Args().Get(0)
-	loc, err := location.Parse(ref)
+	_, err := s.locate(c, ref)
 	if err != nil {
-		return fmt.Errorf("image: %w", err)
-	}
-	if err := s.logInAs(c, loc); err != nil {
 		return err
 	}
 	if !o.DryRun {

@@ -90,6 +90,16 @@ func (s *session) runLogout(c *cli.Context) error {
 	return nil
 }
 
+// locate reads a word that names a place, and logs in there as the command line
+// says.
+func (s *session) locate(c *cli.Context, word string) (location.Location, error) {
+	loc, err := location.Parse(word)
+	if err != nil {
+		return loc, fmt.Errorf("%s: %w", c.Command.Name, err)
+	}
+	return loc, s.logInAs(c, loc)
+}
+
 // logInAs makes the session send the user name and password of the command line
 // to loc's registry, and to no other.
 func (s *session) logInAs(c *cli.Context, loc location.Location) error {

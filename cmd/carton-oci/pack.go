@@ -154,9 +154,9 @@ func (s *session) packError(c *cli.Context, paths []string, err error) error {
 	var invalid *pmf.Invalid
 	switch {
 	case errors.As(err, &missing):
-		what := "the files don't say it"
+		what := "the files don't say all that carton.toml needs"
 		if c.Command.Name == "push" && packAsked(c) == "" {
-			what = "it is no carton, and is packed on the way, for which the files don't say it"
+			what = "it is no carton, and to pack it on the way the files don't say all that carton.toml needs"
 		}
 		return missingFlags(verb, what, missing)
 	case errors.As(err, &invalid):
@@ -166,7 +166,7 @@ func (s *session) packError(c *cli.Context, paths []string, err error) error {
 		text := fmt.Sprintf("%s: is not a valid tree of the Plums Model Format: %s", verb, count(len(invalid.Violations), "broken rule"))
 		return &listedError{text: text, err: err}
 	case errors.Is(err, pack.ErrOptions), errors.Is(err, fs.ErrNotExist) && slices.ContainsFunc(paths, isMissing):
-		return &flagError{fmt.Errorf("%s: %w", verb, err)}
+		return &usageError{fmt.Errorf("%s: %w", verb, err)}
 	}
 	return fmt.Errorf("%s: %w", verb, err)
 }
@@ -175,15 +175,6 @@ func isMissing(name string) bool {
 	_, err := os.Stat(name)
 	return errors.Is(err, fs.ErrNotExist)
 }
-
-// listedError is an error whose parts have been printed, a line each.
-type listedError struct {
-	text string
-	err  error
-}
-
-func (e *listedError) Error() string { return e.text }
-func (e *listedError) Unwrap() error { return e.err }
 
 // missingFlags asks for flags, all in one error; what are the words for where they
 // were looked for.
@@ -213,7 +204,7 @@ func missingFlags(verb, what string, e *pack.MissingError) error {
 	if list != "" {
 		list += " and "
 	}
-	err := error(&flagError{fmt.Errorf("%s: %s: want %s%s", verb, what, list, flags[len(flags)-1])})
+	err := error(&usageError{fmt.Errorf("%s: %s: want %s%s", verb, what, list, flags[len(flags)-1])})
 	for i := len(hints) - 1; i >= 0; i-- {
 		err = withHint(err, "%s", hint.Text(hints[i]))
 	}

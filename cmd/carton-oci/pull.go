@@ -64,11 +64,8 @@ func (s *session) runPull(c *cli.Context, opts client.PullOptions, p pack.Option
 		}
 	}
 	ref := c.Args().Get(0)
-	loc, err := location.Parse(ref)
+	loc, err := s.locate(c, ref)
 	if err != nil {
-		return fmt.Errorf("pull: %w", err)
-	}
-	if err := s.logInAs(c, loc); err != nil {
 		return err
 	}
 	s.showProgress("pull")
@@ -89,7 +86,7 @@ func wrapOf(p pack.Options) (*carton.Runner, error) {
 		p.Runner.RequiredFrameworkVersion = pack.FrameworkOf(p.Runner.Name)
 	}
 	if missing := pack.Missing(p.Runner); missing != nil {
-		return nil, missingFlags("pull", "no artifact says it", missing)
+		return nil, missingFlags("pull", "the artifact doesn't say all that carton.toml needs", missing)
 	}
 	return &p.Runner, nil
 }

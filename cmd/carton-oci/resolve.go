@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/urfave/cli/v2"
-
-	"github.com/carton-oci/carton-oci/pkg/location"
 )
 
 func (s *session) resolveCommand() *cli.Command {
@@ -23,29 +21,23 @@ func (s *session) runResolve(c *cli.Context) error {
 	if err := wantArgs(c, "REF"); err != nil {
 		return err
 	}
-	loc, err := location.Parse(c.Args().Get(0))
+	loc, err := s.locate(c, c.Args().Get(0))
 	if err != nil {
-		return fmt.Errorf("resolve: %w", err)
+		return err
 	}
 	if !loc.IsArtifact() {
 		return usagef("resolve", "%s: got a carton, want an artifact in a registry or an image layout", loc.Redacted())
-	}
-	if err := s.logInAs(c, loc); err != nil {
-		return err
 	}
 	desc, err := s.client.Resolve(c.Context, c.Args().Get(0))
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", loc, err)
 	}
-	if s.json {
-		s.object(struct {
-			Reference string `json:"reference"`
-			MediaType string `json:"mediaType"`
-			Digest    string `json:"digest"`
-			Size      int64  `json:"size"` // of the image manifest, in bytes
-		}{loc.String(), desc.MediaType, desc.Digest.String(), desc.Size})
-		return nil
-	}
-	s.linef("%s", desc.Digest)
+	s.result(struct {
+		Reference string `json:"reference"`
+		MediaType string `json:"mediaType"`
+		Digest    string `json:"digest"`
+		Size      int64  `json:"size"` // of the image manifest, in bytes
+	}{loc.String(), desc.MediaType, desc.Digest.String(), desc.Size},
+		[]string{desc.Digest.String()}, func() { s.linef("%s", desc.Digest) })
 	return nil
 }

@@ -44,17 +44,13 @@ func (s *session) open(c *cli.Context, arg string) (*source, error) {
 }
 
 func (s *session) openWith(c *cli.Context, arg string, opts client.OpenOptions) (*source, error) {
-	out := &source{verb: c.Command.Name}
-	loc, err := location.Parse(arg)
+	loc, err := s.locate(c, arg)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", out.verb, err)
+		return nil, err
 	}
-	out.name = loc.Redacted()
+	out := &source{verb: c.Command.Name, name: loc.Redacted()}
 	if loc.Kind == location.KindPath && pack.IsLoose(loc.Path) {
 		return s.openLoose(c, out, loc.Path)
-	}
-	if err := s.logInAs(c, loc); err != nil {
-		return nil, err
 	}
 	if out.Source, err = s.client.Open(c.Context, arg, opts); err != nil {
 		return nil, out.fail(err)
@@ -149,4 +145,37 @@ func (s *source) lacks() string {
 // fail says what the command was doing.
 func (s *source) fail(err error) error {
 	return fmt.Errorf("%s %s: %w", s.verb, s.name, adviseToUpdate(s.name, err))
+}
+
+// errNoCarton is what verify and diff say of loose files.
+var errNoCarton = errors.New("is no carton: nothing says what its files should be")
+
+// openLoose opens model files and folders that are no carton, for the commands
+// that say what is there. What compares it with something wants a carton.
+func (s *session) openLoose(c *cli.Context, out *source, path string) (*source, error) {
+	switch out.verb {
+	case "ls", "cat", "inspect", "tensors":
+	default:
+		return nil, withHint(out.fail(errNoCarton), "carton-oci pack %s makes a carton of it; inspect, tensors, ls and cat take it as it is", out.name)
+	}
+	src, err := pack.OpenLoose(c.Context, []string{path}, pack.Options{})
+	if err != nil {
+		return nil, out.fail(err)
+	}
+	out.Source, out.loose = src, src
+	if !s.quiet && !s.json && out.verb != "cat" {
+		s.notef("%s is no carton: this is what pack would make one of; nothing is verified", out.name)
+	}
+	return out, nil
+}
+
+// wantHash refuses to print a model hash that is none.
+func (s *source) wantHash() error {
+	if s.plain() {
+		return s.fail(withHint(convert.ErrNoCarton, "it has no model hash; carton-oci resolve %s prints its digest", s.name))
+	}
+	if s.loose == nil {
+		return nil
+	}
+	return withHint(s.fail(fmt.Errorf("%w, and it has no model hash", errNoCarton)), "carton-oci pack %s makes a carton of it", s.name)
 }

@@ -73,49 +73,43 @@ func adviseNoTensor(err error, name string) error {
 
 // tensorForm is a sort of file for one tensor.
 type tensorForm struct {
-	// check says why the file can't hold the tensor.
-	check func(t *inspect.Tensor) error
+	name, ending string
+	holds        func(dtype string) bool
 	// header writes what stands before the elements; they are the rest.
 	header func(w io.Writer, t *inspect.Tensor) error
 }
 
+var tensorForms = []tensorForm{
+	{"numpy", ".npy", npy.HasType, func(w io.Writer, t *inspect.Tensor) error {
+		return npy.WriteHeader(w, t.DType, t.Shape)
+	}},
+	{"safetensors", ".safetensors", safetensors.HasType, func(w io.Writer, t *inspect.Tensor) error {
+		return safetensors.WriteHeader(w, nil, []safetensors.Tensor{{Name: t.Name, DType: t.DType, Shape: t.Shape}})
+	}},
+}
+
 // tensorFormOf chooses by the file's name.
 func tensorFormOf(file string) (tensorForm, error) {
-	switch strings.ToLower(filepath.Ext(file)) {
-	case ".npy":
-		return tensorForm{checkNpy, npyHeader}, nil
-	case ".safetensors":
-		return tensorForm{checkSafetensors, safetensorsHeader}, nil
+	for _, form := range tensorForms {
+		if strings.EqualFold(filepath.Ext(file), form.ending) {
+			return form, nil
+		}
 	}
 	return tensorForm{}, usagef("tensors", "--output: got %s, want a name that ends in .npy or .safetensors", quoted(file))
 }
 
-func checkNpy(t *inspect.Tensor) error {
-	if npy.HasType(t.DType) {
+// check says why the file can't hold a tensor, and which can.
+func (f tensorForm) check(t *inspect.Tensor) error {
+	if f.holds(t.DType) {
 		return nil
 	}
-	err := fmt.Errorf("tensor %s: numpy has no type %s", t.Name, shownType(t.DType))
-	if safetensors.HasType(t.DType) {
-		err = withHint(err, "safetensors has it: -o FILE.safetensors")
+	err := fmt.Errorf("tensor %s: %s has no type %s", t.Name, f.name, shownType(t.DType))
+	for _, other := range tensorForms {
+		if other.holds(t.DType) {
+			err = withHint(err, "%s has it: -o FILE%s", other.name, other.ending)
+		}
 	}
 	return err
-}
-
-func npyHeader(w io.Writer, t *inspect.Tensor) error { return npy.WriteHeader(w, t.DType, t.Shape) }
-
-func checkSafetensors(t *inspect.Tensor) error {
-	if safetensors.HasType(t.DType) {
-		return nil
-	}
-	err := fmt.Errorf("tensor %s: safetensors has no type %s", t.Name, shownType(t.DType))
-	if npy.HasType(t.DType) {
-		err = withHint(err, "numpy has it: -o FILE.npy")
-	}
-	return err
-}
-
-func safetensorsHeader(w io.Writer, t *inspect.Tensor) error {
-	return safetensors.WriteHeader(w, nil, []safetensors.Tensor{{Name: t.Name, DType: t.DType, Shape: t.Shape}})
 }
 
 // writeTensor puts the tensor's file in its place, whole or not at all.

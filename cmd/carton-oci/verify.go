@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -90,7 +91,7 @@ func (s *session) runVerify(c *cli.Context, o carton.VerifyOptions, want string)
 	v.OK, v.Complete = len(wrong) == 0, len(v.Unread) == 0
 	s.printVerdict(v, src)
 	if !v.OK {
-		return src.fail(&foundError{wrong})
+		return src.fail(&listedError{count(len(wrong), "error"), errors.Join(wrong...)})
 	}
 	return nil
 }
@@ -141,12 +142,6 @@ func verifyLayers(c *cli.Context, src *source, v *verdict) error {
 	}
 	return src.artifact.VerifyLayers(c.Context, func(n int64) { v.Bytes += n })
 }
-
-// foundError is what verify found, as one error.
-type foundError struct{ errs []error }
-
-func (e *foundError) Error() string   { return count(len(e.errs), "error") }
-func (e *foundError) Unwrap() []error { return e.errs }
 
 func (s *session) printVerdict(v verdict, src *source) {
 	lines := listOf(v.Findings, func(f finding) string { return f.Severity + ": " + oneLine(f.Message) })
