@@ -31,6 +31,7 @@ type OpenOptions struct {
 
 	preferred   *site // where linked content is looked for first, nil for nowhere
 	readsConfig bool  // an artifact's config will be read
+	unlinked    bool  // linked content is not looked for
 }
 
 // Open opens the carton that ref names, wherever it is, as [location.Parse] reads
@@ -60,32 +61,30 @@ func (c *Client) Resolve(ctx context.Context, ref string) (ocispec.Descriptor, e
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
-	_, _, desc, err := c.ask(ctx, loc, func(s *site, reference string) (ocispec.Descriptor, error) {
-		return s.store.Resolve(ctx, reference)
-	})
+	_, desc, _, err := c.resolve(ctx, loc, false)
 	return desc, err
 }
 
-// ask opens an artifact's place, and asks it what the location stands for. It
-// returns the location with the tag that was taken.
-func (c *Client) ask(
-	ctx context.Context, loc location.Location, question func(s *site, reference string) (ocispec.Descriptor, error),
-) (*site, location.Location, ocispec.Descriptor, error) {
+// resolve opens an artifact's place, and asks it what the location stands for. The
+// site's location has the tag that was taken. Where fetch is set, a registry gives
+// the image manifest with its digest, in one answer; else, and of other places, it
+// is nil.
+func (c *Client) resolve(ctx context.Context, loc location.Location, fetch bool) (*site, ocispec.Descriptor, []byte, error) {
 	written, unsaid := loc.String(), loc.Reference() == ""
 	if unsaid {
 		loc.Tag = defaultTag
 	}
 	s, err := c.site(ctx, loc, false)
 	if err != nil {
-		return nil, loc, ocispec.Descriptor{}, err
+		return nil, ocispec.Descriptor{}, nil, err
 	}
-	desc, err := question(s, loc.Reference())
+	desc, raw, err := s.resolve(ctx, fetch)
 	if dir, ok := s.store.(*layout.Dir); ok && unsaid && errors.Is(err, layout.ErrNotFound) {
 		if only, _ := dir.Only(ctx); only != "" {
-			if loc.Tag = only; layout.CheckDigest(digest.Digest(only)) == nil {
-				loc.Tag, loc.Digest = "", digest.Digest(only)
+			if s.loc.Tag = only; layout.CheckDigest(digest.Digest(only)) == nil {
+				s.loc.Tag, s.loc.Digest = "", digest.Digest(only)
 			}
-			desc, err = question(s, loc.Reference())
+			desc, raw, err = s.resolve(ctx, fetch)
 		}
 	}
 	if errors.Is(err, layout.ErrNotFound) && loc.Kind == location.KindRegistry && unsaid {
@@ -96,7 +95,15 @@ func (c *Client) ask(
 			err = hint.With(err, "for the file or folder of that name write ./%s", written)
 		}
 	}
-	return s, loc, desc, err
+	return s, desc, raw, err
+}
+
+func (s *site) resolve(ctx context.Context, fetch bool) (ocispec.Descriptor, []byte, error) {
+	if repo := s.repo(); repo != nil && fetch {
+		return repo.ResolveManifest(ctx, s.loc.Reference())
+	}
+	desc, err := s.store.Resolve(ctx, s.loc.Reference())
+	return desc, nil, err
 }
 
 // opened is a carton and where it came from.
@@ -109,14 +116,12 @@ type opened struct {
 
 // open opens what loc names.
 func (c *call) open(ctx context.Context, loc location.Location, opts OpenOptions) (*opened, error) {
-	var o *opened
+	o := &opened{loc: loc}
 	var err error
 	switch loc.Kind {
 	case location.KindPath:
-		o = &opened{loc: loc}
 		o.Source, err = openPath(loc.Path)
 	case location.KindURL:
-		o = &opened{loc: loc}
 		o.Source, err = c.openURL(ctx, loc.URL)
 	default:
 		return c.openArtifact(ctx, loc, opts)
@@ -128,7 +133,7 @@ func (c *call) open(ctx context.Context, loc location.Location, opts OpenOptions
 		o.Close()
 		return nil, err
 	}
-	if o.Links() == nil {
+	if o.Links() == nil || opts.unlinked {
 		return o, nil
 	}
 	follow, err := c.links(ctx, opts.preferred)
@@ -151,16 +156,7 @@ func openPath(name string) (carton.Source, error) {
 }
 
 func (c *call) openArtifact(ctx context.Context, loc location.Location, opts OpenOptions) (*opened, error) {
-	// A registry gives the image manifest with its digest, in one answer.
-	var raw []byte
-	s, loc, desc, err := c.ask(ctx, loc, func(s *site, reference string) (desc ocispec.Descriptor, err error) {
-		repo := s.repo()
-		if repo == nil {
-			return s.store.Resolve(ctx, reference)
-		}
-		desc, raw, err = repo.ResolveManifest(ctx, reference)
-		return desc, err
-	})
+	s, desc, raw, err := c.resolve(ctx, loc, true)
 	if err != nil {
 		return nil, err
 	}
@@ -175,5 +171,5 @@ func (c *call) openArtifact(ctx context.Context, loc location.Location, opts Ope
 		src.Close()
 		return nil, err
 	}
-	return &opened{Source: src, loc: loc, site: s, artifact: src}, nil
+	return &opened{Source: src, loc: s.loc, site: s, artifact: src}, nil
 }

@@ -31,7 +31,7 @@ func (c *call) copies(ctx context.Context, o PullOptions, out string) (_ *carton
 	if !o.Force {
 		return copies, nil
 	}
-	if addCarton(ctx, copies, out) != nil && o.Unpack != "" {
+	if c.addCarton(ctx, copies, location.Location{Path: out}) != nil && o.Unpack != "" {
 		_ = copies.AddFolder(out, o.Folder) // whatever it is, nothing of it is believed
 	}
 	return copies, nil
@@ -43,23 +43,14 @@ func (c *call) addFrom(ctx context.Context, copies *carton.Copies, name, folder 
 	if err != nil {
 		return err
 	}
-	switch loc.Kind {
-	case location.KindPath:
-	case location.KindLayout:
-		src, err := c.open(ctx, loc, OpenOptions{})
-		if err != nil {
-			return err
-		}
-		return addSource(ctx, copies, name, src)
-	default:
+	if loc.Kind != location.KindPath && loc.Kind != location.KindLayout {
 		err := errors.New("is not on this machine")
 		return hint.With(err, "name a file or folder: what it has of the model is copied from there")
 	}
-	if fi, err := os.Stat(loc.Path); err != nil || !fi.IsDir() {
-		return addCarton(ctx, copies, loc.Path)
-	}
-	if _, err := os.Lstat(filepath.Join(loc.Path, carton.ManifestName)); !errors.Is(err, fs.ErrNotExist) {
-		return addCarton(ctx, copies, loc.Path)
+	fi, err := os.Stat(loc.Path)
+	_, listed := os.Lstat(filepath.Join(loc.Path, carton.ManifestName))
+	if loc.Kind == location.KindLayout || err != nil || !fi.IsDir() || !errors.Is(listed, fs.ErrNotExist) {
+		return c.addCarton(ctx, copies, loc)
 	}
 	for _, folder := range []string{folder, "", "model"} {
 		if err := copies.AddFolder(loc.Path, folder); err != nil {
@@ -69,19 +60,16 @@ func (c *call) addFrom(ctx context.Context, copies *carton.Copies, name, folder 
 	return nil
 }
 
-// addCarton adds the carton that a file or folder is.
-func addCarton(ctx context.Context, c *carton.Copies, name string) error {
-	src, err := openPath(name)
+// addCarton adds the carton that a file, folder or image layout is. Members that it
+// only links to are none that it has.
+func (c *call) addCarton(ctx context.Context, copies *carton.Copies, loc location.Location) error {
+	src, err := c.open(ctx, loc, OpenOptions{unlinked: true})
 	if err != nil {
 		return err
 	}
-	return addSource(ctx, c, name, src)
-}
-
-func addSource(ctx context.Context, c *carton.Copies, name string, src carton.Source) error {
-	err := c.AddCarton(ctx, name, src)
-	if err != nil {
+	if err := copies.AddCarton(ctx, loc.String(), src); err != nil {
 		src.Close()
+		return err
 	}
-	return err
+	return nil
 }

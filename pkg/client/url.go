@@ -29,6 +29,13 @@ func (c *call) openURL(ctx context.Context, address string) (carton.Source, erro
 		return nil, err
 	}
 	web := reg.WebClient()
+	do := func(req *http.Request) (*http.Response, error) {
+		resp, err := web.Do(req)
+		if err == nil {
+			resp.Body = &counted{resp.Body, &c.received}
+		}
+		return resp, err
+	}
 	get := func(ctx context.Context) (*http.Request, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 		if err != nil {
@@ -36,7 +43,7 @@ func (c *call) openURL(ctx context.Context, address string) (carton.Source, erro
 		}
 		return req, nil
 	}
-	g := &httprange.Getter{Do: web.Do, Policy: c.opts.Registry.Policy, Answered: new(atomic.Bool)}
+	g := &httprange.Getter{Do: do, Policy: c.opts.Registry.Policy, Answered: new(atomic.Bool)}
 	r, err := httprange.NewReaderAt(ctx, g, get)
 	if errors.Is(err, ErrNoRanges) {
 		return nil, hint.With(err, "download it, and use the file")
@@ -44,7 +51,7 @@ func (c *call) openURL(ctx context.Context, address string) (carton.Source, erro
 	if err != nil {
 		return nil, webError(err)
 	}
-	z, err := carton.NewLazyReader(&countedAt{r, c}, r.Size())
+	z, err := carton.NewLazyReader(r, r.Size())
 	if err != nil {
 		r.Close()
 		return nil, err
@@ -79,24 +86,3 @@ type webCarton struct {
 }
 
 func (w *webCarton) Close() error { return errors.Join(w.Reader.Close(), w.r.Close()) }
-
-// countedAt counts what is read.
-type countedAt struct {
-	*httprange.ReaderAt
-	call *call
-}
-
-// OpenRange opens a long range as one stream, past what ReadAt holds.
-func (c *countedAt) OpenRange(ctx context.Context, off, n int64) (io.ReadCloser, error) {
-	r, err := c.ReaderAt.OpenRange(ctx, off, n)
-	if err != nil {
-		return nil, err
-	}
-	return &counted{r, &c.call.received}, nil
-}
-
-func (c *countedAt) ReadAt(p []byte, off int64) (int, error) {
-	n, err := c.ReaderAt.ReadAt(p, off)
-	c.call.received.Add(int64(n))
-	return n, err
-}
