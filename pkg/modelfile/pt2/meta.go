@@ -27,41 +27,23 @@ func readMeta(r *jsonstream.Reader) (*meta, error) {
 		return nil, err
 	}
 	m := &meta{}
-	var typed, sizes, strides bool
-	err := r.Object(func(key string) (err error) {
-		switch key {
-		case "dtype":
-			typed = true
-			if m.scalarType, err = r.Natural(); err == nil {
-				m.dtype = typeOf(m.scalarType)
-			}
-		case "layout":
-			m.layout, err = r.Natural()
-		case "sizes":
-			sizes = true
-			m.sizes, err = readDims(r)
-		case "strides":
-			strides = true
-			var dims []Dim
-			dims, err = readDims(r)
-			m.strides = make([]int64, len(dims))
-			for i, d := range dims {
-				m.strides[i] = d.Size
-			}
-		case "storage_offset":
-			var d Dim
-			d, err = readDim(r)
-			m.offset = d.Size
-		default:
-			return r.Skip()
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", key, err)
-		}
-		return nil
+	var strides []Dim
+	var offset Dim
+	dims := func(to *[]Dim) func() error { return into(to, func() ([]Dim, error) { return readDims(r) }) }
+	m.scalarType = -1
+	err := readFields(r, map[string]func() error{
+		"dtype":          into(&m.scalarType, r.Natural),
+		"layout":         into(&m.layout, r.Natural),
+		"sizes":          dims(&m.sizes),
+		"strides":        dims(&strides),
+		"storage_offset": into(&offset, func() (Dim, error) { return readDim(r) }),
 	})
-	if err == nil && (!typed || !sizes || !strides) {
+	if err == nil && (m.scalarType < 0 || m.sizes == nil || strides == nil) {
 		err = errors.New("has no dtype, sizes or strides")
+	}
+	m.dtype, m.offset, m.strides = typeOf(m.scalarType), offset.Size, make([]int64, len(strides))
+	for i, d := range strides {
+		m.strides[i] = d.Size
 	}
 	return m, err
 }

@@ -92,20 +92,31 @@ func (p *program) value(a argument) Value {
 func (o *opener) program(file string) (*program, error) {
 	p := &program{files: o.files, values: map[string]*meta{}}
 	return p, o.files.document(file, func(r *jsonstream.Reader) error {
-		return r.Object(func(key string) (err error) {
-			switch key {
-			case "graph_module":
-				err = p.module(r)
-			case "torch_version":
-				p.torch, err = r.String()
-			case "schema_version":
-				err = p.schema(r)
-			default:
-				return r.Skip()
-			}
-			return within(key, err)
+		return readFields(r, map[string]func() error{
+			"graph_module":   func() error { return p.module(r) },
+			"torch_version":  into(&p.torch, r.String),
+			"schema_version": func() error { return p.schema(r) },
 		})
 	})
+}
+
+// readFields reads an object: the fields that are known, and past all others.
+func readFields(r *jsonstream.Reader, known map[string]func() error) error {
+	return r.Object(func(key string) error {
+		read := known[key]
+		if read == nil {
+			return r.Skip()
+		}
+		return within(key, read())
+	})
+}
+
+// into reads a field's value.
+func into[T any](to *T, read func() (T, error)) func() error {
+	return func() (err error) {
+		*to, err = read()
+		return err
+	}
 }
 
 // within says where in a document an error is.
@@ -123,66 +134,41 @@ func (p *program) schema(r *jsonstream.Reader) error {
 		}
 		return err
 	}
-	return r.Object(func(key string) (err error) {
-		switch key {
-		case "major":
-			p.major, err = r.Natural()
-		case "minor":
-			p.minor, err = r.Natural()
-		default:
-			return r.Skip()
-		}
-		return within(key, err)
-	})
+	return readFields(r, map[string]func() error{"major": into(&p.major, r.Natural), "minor": into(&p.minor, r.Natural)})
 }
 
 func (p *program) module(r *jsonstream.Reader) error {
-	return r.Object(func(key string) (err error) {
-		switch key {
-		case "graph":
-			err = p.graph(r)
-		case "signature":
-			err = r.Object(func(key string) (err error) {
-				switch key {
-				case "input_specs":
-					p.specs[0], err = p.readSpecs(r)
-				case "output_specs":
-					p.specs[1], err = p.readSpecs(r)
-				default:
-					return r.Skip()
-				}
-				return within(key, err)
-			})
-		default:
-			return r.Skip()
-		}
-		return within(key, err)
+	specs := func(i int) func() error {
+		return into(&p.specs[i], func() ([]spec, error) { return p.readSpecs(r) })
+	}
+	return readFields(r, map[string]func() error{
+		"graph": func() error { return p.graph(r) },
+		"signature": func() error {
+			return readFields(r, map[string]func() error{"input_specs": specs(0), "output_specs": specs(1)})
+		},
 	})
 }
 
 // graph reads the values that are the graph's inputs and outputs. torch writes
 // inputs and outputs first; where something else does not, all values are kept.
 func (p *program) graph(r *jsonstream.Reader) error {
-	var wanted map[string]bool
 	seen := 0
-	return r.Object(func(key string) (err error) {
-		switch key {
-		case "inputs", "outputs":
-			i := 0
-			if key == "outputs" {
-				i = 1
-			}
-			p.args[i], err = p.arguments(r)
+	arguments := func(i int) func() error {
+		return func() (err error) {
 			seen++
-		case "tensor_values":
+			p.args[i], err = p.arguments(r)
+			return err
+		}
+	}
+	return readFields(r, map[string]func() error{
+		"inputs": arguments(0), "outputs": arguments(1),
+		"tensor_values": func() error {
+			var wanted map[string]bool
 			if seen == 2 {
 				wanted = p.names()
 			}
-			err = p.tensorValues(r, wanted)
-		default:
-			return r.Skip()
-		}
-		return within(key, err)
+			return p.tensorValues(r, wanted)
+		},
 	})
 }
 
@@ -299,30 +285,26 @@ func readSpec(r *jsonstream.Reader) (s spec, err error) {
 		s.kind = kind
 		s.isConstant = kind == "constant_input"
 		user := kind == "user_input" || kind == "user_output"
-		err := r.Object(func(key string) (err error) {
-			switch key {
-			case "arg":
+		target := into(&s.target, r.String)
+		err := readFields(r, map[string]func() error{
+			"arg": into(&s.arg, func() (argument, error) {
 				if user {
-					s.arg, err = readArgument(r)
-				} else {
-					s.arg, err = readName(r)
+					return readArgument(r)
 				}
-			case "name":
-				s.arg.name, err = r.String()
-			case "value":
-				var value argument
-				value, err = readArgument(r)
+				return readName(r)
+			}),
+			"name": into(&s.arg.name, r.String),
+			"value": func() error {
+				value, err := readArgument(r)
 				s.arg.kind = value.kind
-			case "parameter_name", "buffer_name", "tensor_constant_name", "custom_obj_name":
-				s.target, err = r.String()
-			case "persistent":
-				var persistent bool
-				persistent, err = r.Bool()
+				return err
+			},
+			"parameter_name": target, "buffer_name": target, "tensor_constant_name": target, "custom_obj_name": target,
+			"persistent": func() error {
+				persistent, err := r.Bool()
 				s.transient = !persistent
-			default:
-				return r.Skip()
-			}
-			return within(key, err)
+				return err
+			},
 		})
 		return within(kind, err)
 	})
@@ -335,12 +317,6 @@ func readSpec(r *jsonstream.Reader) (s spec, err error) {
 // readName reads a TensorArgument: {"name": "x"}.
 func readName(r *jsonstream.Reader) (argument, error) {
 	a := argument{kind: "tensor"}
-	err := r.Object(func(key string) (err error) {
-		if key != "name" {
-			return r.Skip()
-		}
-		a.name, err = r.String()
-		return err
-	})
+	err := readFields(r, map[string]func() error{"name": into(&a.name, r.String)})
 	return a, err
 }

@@ -83,23 +83,11 @@ func (o *opener) config(m *Model, folder, file string) error {
 }
 
 func readPayload(r *jsonstream.Reader) (p payload, err error) {
-	err = r.Object(func(key string) (err error) {
-		switch key {
-		case "path_name":
-			p.path, err = r.String()
-		case "is_param":
-			p.param, err = r.Bool()
-		case "use_pickle":
-			p.pickled, err = r.Bool()
-		case "tensor_meta":
-			p.meta, err = readMeta(r)
-		default:
-			return r.Skip()
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", key, err)
-		}
-		return nil
+	err = readFields(r, map[string]func() error{
+		"path_name":   into(&p.path, r.String),
+		"is_param":    into(&p.param, r.Bool),
+		"use_pickle":  into(&p.pickled, r.Bool),
+		"tensor_meta": into(&p.meta, func() (*meta, error) { return readMeta(r) }),
 	})
 	if err == nil && p.path == "" {
 		err = errors.New("has no path_name")
