@@ -6,7 +6,6 @@ import (
 	"crypto/md5" // the Plums Model Format's checksum: it tells accidents, not attacks
 	"crypto/sha256"
 	"encoding/hex"
-	"hash"
 	"io"
 	"runtime"
 	"slices"
@@ -21,6 +20,7 @@ const hashBuffer = 1 << 20
 // hashAll hashes every file once, several at a time, the largest first. A
 // symlink has its final target's hash and size.
 func (p *packer) hashAll(ctx context.Context) error {
+	p.askSums()
 	var read []*file
 	for _, f := range p.files {
 		if f.target == "" {
@@ -61,41 +61,34 @@ func (f *file) hashContent(ctx context.Context, report progress.Func) error {
 		}
 	}
 	send(progress.Started)
-	sum := sha256.New()
-	sums := []io.Writer{sum}
-	var old hash.Hash
-	if f.sum {
-		old = md5.New()
-		sums = append(sums, old)
-	}
-	buf := make([]byte, min(hashBuffer, f.size+1))
-	for {
-		n, err := r.Read(buf)
-		for _, w := range sums {
-			_, _ = w.Write(buf[:n]) // a hash takes everything
-		}
-		event.Done += int64(n)
-		if err == io.EOF { //nolint:errorlint // a wrapped io.EOF is an error
-			break
-		}
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil && event.Done > f.size {
-			err = changed(f.path, "has grown")
-		}
-		if err != nil {
-			return err
-		}
+	sum, old := sha256.New(), md5.New()
+	out := []io.Writer{sum, writerFunc(func(b []byte) (int, error) {
+		event.Done += int64(len(b))
 		send(progress.Moving)
+		return len(b), ctx.Err()
+	})}
+	if f.sum {
+		out = append(out, old)
 	}
-	if event.Done != f.size {
+	// As a plain reader, or the file would not be read through the buffer.
+	in := struct{ io.Reader }{io.LimitReader(r, f.size+1)}
+	_, err = io.CopyBuffer(io.MultiWriter(out...), in, make([]byte, min(hashBuffer, f.size+1)))
+	switch {
+	case err != nil:
+		return err
+	case event.Done > f.size:
+		return changed(f.path, "has grown")
+	case event.Done < f.size:
 		return changed(f.path, "has shrunk")
 	}
 	f.hash = hex.EncodeToString(sum.Sum(nil))
-	if old != nil {
+	if f.sum {
 		f.md5 = hex.EncodeToString(old.Sum(nil))
 	}
 	send(progress.Finished)
 	return nil
 }
+
+type writerFunc func(b []byte) (int, error)
+
+func (w writerFunc) Write(b []byte) (int, error) { return w(b) }

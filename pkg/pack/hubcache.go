@@ -137,15 +137,11 @@ func (p *packer) checkClaims() error {
 // says which those are: a snapshot holds what somebody asked for.
 func (p *packer) checkWhole(root *os.Root, s *snapshot, rules rules) error {
 	commit, below := s.commit()
-	f, err := localfile.OpenIn(root, "trees/"+commit+".json")
+	list := "trees/" + commit + ".json"
+	raw, err := readSmall(root, list, list, maxTreeBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	raw, err := readAll(f, "trees/"+commit+".json", maxTreeBytes)
 	if err != nil {
 		return err
 	}
@@ -164,7 +160,7 @@ func (p *packer) checkWhole(root *os.Root, s *snapshot, rules rules) error {
 			continue
 		}
 		total++
-		if _, err := root.Lstat(inBase(s.base, rel)); err != nil {
+		if _, err := root.Lstat(path.Join(s.base, rel)); err != nil {
 			missing = append(missing, errtext.Quote(rel))
 		}
 	}

@@ -3,6 +3,7 @@ package pack
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -125,7 +126,7 @@ func (p *packer) whatFolder(w *walk) error {
 		if target, err := w.root.Readlink(w.at(carton.ModelsName)); err == nil && target == carton.ModelsTarget {
 			w.skip = append(w.skip, carton.ModelsName) // a mounted image's, and no member
 		}
-		return errors.Join(p.keepInfo(files), w.keepListed(files))
+		return errors.Join(p.keepInfo(w, files), w.keepListed())
 	case p.opts.Update:
 		return optionsf("it is no carton whose MANIFEST could be made anew: it has no %s and %s", carton.InfoName, carton.ManifestName)
 	case hasInfo:
@@ -134,7 +135,7 @@ func (p *packer) whatFolder(w *walk) error {
 		} else {
 			w.skip = []string{carton.InfoName} // it is the carton's
 		}
-		return p.keepInfo(files)
+		return p.keepInfo(w, files)
 	}
 	is, err := pmf.Detect(files)
 	if err != nil {
@@ -160,7 +161,7 @@ func isDir(files fs.FS, name string) bool {
 }
 
 // keepInfo takes the carton.toml of a folder that is laid out as a carton.
-func (p *packer) keepInfo(files fs.FS) error {
+func (p *packer) keepInfo(w *walk, files fs.FS) error {
 	if what := p.opts.describes(); what != "" {
 		return optionsf("the folder has a carton.toml, which is kept as it is, and %s is given beside it", what)
 	}
@@ -174,24 +175,30 @@ func (p *packer) keepInfo(files fs.FS) error {
 	case links:
 		return &carton.Error{Path: carton.LinksName, Kind: carton.ErrFormat, Msg: "is there without a MANIFEST that says what it links"}
 	}
-	f, err := files.Open(carton.InfoName)
+	var err error
+	p.given, err = readSmall(w.root, w.at(carton.InfoName), carton.InfoName, carton.MaxInfoBytes)
+	return err
+}
+
+// readSmall reads a file of a folder, which must have at most limit bytes. shown is
+// what errors call it.
+func readSmall(root *os.Root, name, shown string, limit int64) ([]byte, error) {
+	f, err := localfile.OpenIn(root, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
-	p.given, err = readAll(f, carton.InfoName, carton.MaxInfoBytes)
-	return err
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		return nil, &carton.Error{Path: shown, Kind: carton.ErrLimit, Msg: fmt.Sprintf("is larger than %d bytes", limit)}
+	}
+	return b, err
 }
 
 // keepListed keeps what MANIFEST lists, whatever the rules leave out, and leaves
 // out MANIFEST itself.
-func (w *walk) keepListed(files fs.FS) error {
-	f, err := files.Open(carton.ManifestName)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	raw, err := readAll(f, carton.ManifestName, carton.MaxManifestBytes)
+func (w *walk) keepListed() error {
+	raw, err := readSmall(w.root, w.at(carton.ManifestName), carton.ManifestName, carton.MaxManifestBytes)
 	if err != nil {
 		return err
 	}

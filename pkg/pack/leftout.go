@@ -5,10 +5,10 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
-	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -114,7 +114,7 @@ func (p *packer) rulesOf(root *os.Root, base string) (rules, error) {
 	for _, x := range LeftOutByDefault {
 		r = append(r, rule{pattern: x.Pattern})
 	}
-	own, err := readIgnoreFile(root, inBase(base, IgnoreFile))
+	own, err := readIgnoreFile(root, path.Join(base, IgnoreFile))
 	if err != nil {
 		return nil, err
 	}
@@ -130,15 +130,10 @@ func (p *packer) rulesOf(root *os.Root, base string) (rules, error) {
 
 // readIgnoreFile reads an [IgnoreFile], where there is one.
 func readIgnoreFile(root *os.Root, name string) (rules, error) {
-	f, err := localfile.OpenIn(root, name)
+	raw, err := readSmall(root, name, IgnoreFile, MaxIgnoreBytes)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	raw, err := readAll(f, IgnoreFile, MaxIgnoreBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -17,28 +17,16 @@ import (
 // and MANIFEST tell files apart and nothing else, and are not to be shown.
 func OpenLoose(ctx context.Context, paths []string, opts Options) (*Carton, error) {
 	opts.AllowInvalid = true
-	p := &packer{opts: opts, out: &Carton{}}
-	if err := p.view(ctx, paths); err != nil {
-		for _, r := range p.roots {
-			r.Close()
-		}
-		return nil, err
-	}
-	return p.out, nil
+	return pack(opts, func(p *packer) error { return p.view(ctx, paths) })
 }
 
 func (p *packer) view(ctx context.Context, paths []string) error {
-	if err := p.collect(paths); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := p.readFiles(); err != nil {
-		return err
-	}
-	if err := p.readFrontMatter(); err != nil {
-		return err
+	for _, step := range []func() error{
+		func() error { return p.collect(paths) }, ctx.Err, p.readFiles, p.readFrontMatter,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	for _, f := range p.files {
 		end := p.final(f)

@@ -75,9 +75,13 @@ type packer struct {
 // recorded checksums is wrong. Anything else that can't be in a carton is a
 // [*carton.Error].
 func Open(ctx context.Context, paths []string, opts Options) (*Carton, error) {
+	return pack(opts, func(p *packer) error { return p.run(ctx, paths) })
+}
+
+// pack makes a carton, or closes what was opened for it.
+func pack(opts Options, run func(p *packer) error) (*Carton, error) {
 	p := &packer{opts: opts, out: &Carton{}}
-	err := p.run(ctx, paths)
-	if err != nil {
+	if err := run(p); err != nil {
 		for _, r := range p.roots {
 			r.Close()
 		}
@@ -95,24 +99,13 @@ func (p *packer) run(ctx context.Context, paths []string) error {
 	if err := carton.CheckPatterns(slices.Concat(p.opts.Include, p.opts.Exclude)...); err != nil {
 		return optionsf("%v", err)
 	}
-	if err := p.collect(paths); err != nil {
-		return err
-	}
-	if err := p.addFolders(); err != nil {
-		return err
-	}
-	if err := p.describe(); err != nil {
-		return err
-	}
-	p.askSums()
-	if err := p.hashAll(ctx); err != nil {
-		return err
-	}
-	if err := p.checkSums(); err != nil {
-		return err
-	}
-	if err := p.checkClaims(); err != nil {
-		return err
+	for _, step := range []func() error{
+		func() error { return p.collect(paths) }, p.addFolders, p.describe,
+		func() error { return p.hashAll(ctx) }, p.checkSums, p.checkClaims,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	src, err := newSource(p.files, p.roots)
 	if err != nil {

@@ -3,15 +3,12 @@ package pack
 import (
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
-	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/tomltext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
@@ -294,16 +291,10 @@ func (x *indexWriter) bytes() []byte {
 
 // readIndex reads the index of tensors that are given.
 func (p *packer) readIndex(root *os.Root) error {
-	const name = "index.toml"
-	f, err := localfile.OpenIn(root, name)
+	raw, err := readSmall(root, "index.toml", carton.IndexName, carton.MaxIndexBytes)
 	if errors.Is(err, os.ErrNotExist) {
 		return &carton.Error{Path: carton.IndexName, Kind: carton.ErrFormat, Msg: "is missing: the folder of tensors has none"}
 	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	raw, err := readAll(f, carton.IndexName, carton.MaxIndexBytes)
 	if err != nil {
 		return err
 	}
@@ -313,13 +304,4 @@ func (p *packer) readIndex(root *os.Root) error {
 	}
 	p.listed = x
 	return nil
-}
-
-// readAll reads all of r, which must be at most limit bytes.
-func readAll(r io.Reader, name string, limit int64) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, min(limit, math.MaxInt64-1)+1))
-	if err == nil && int64(len(b)) > limit {
-		return nil, &carton.Error{Path: name, Kind: carton.ErrLimit, Msg: fmt.Sprintf("is larger than %d bytes", limit)}
-	}
-	return b, err
 }

@@ -41,11 +41,8 @@ type walk struct {
 	paths   *carton.Paths // of the whole carton
 }
 
-// inBase returns the name in a root of what is called so in a folder of it.
-func inBase(base, name string) string { return path.Join(base, name) }
-
 // at returns the name in w.root of what is called so in the folder.
-func (w *walk) at(name string) string { return inBase(w.base, name) }
+func (w *walk) at(name string) string { return path.Join(w.base, name) }
 
 // collect walks a folder. The names of what it refuses are those of the folder.
 func (w *walk) collect() error {
