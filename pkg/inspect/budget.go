@@ -28,27 +28,27 @@ const (
 // less than those of any one safetensors file that can be read.
 const MaxListedBytes = 80 << 20
 
-// share is the part of the memory for headers that one visit of [scan] has.
+// budget is the part of the memory for headers that one visit of [scan] has.
 //
 // Whoever waits for more has nothing open: a stream may hold memory that another
 // needs to get on.
-type share struct {
+type budget struct {
 	of    *semaphore.Weighted
 	bytes int64
 	used  int64 // by headers that were begun
 }
 
-// smallShare is what every visit begins with.
-const smallShare = smallHeader * headerGrows
+// smallBudget is what every visit begins with.
+const smallBudget = smallHeader * headerGrows
 
-// takeShare waits for the memory of a small header.
-func takeShare(ctx context.Context, of *semaphore.Weighted) (*share, error) {
-	return &share{of: of, bytes: smallShare}, of.Acquire(ctx, smallShare)
+// takeBudget waits for the memory of a small header.
+func takeBudget(ctx context.Context, of *semaphore.Weighted) (*budget, error) {
+	return &budget{of: of, bytes: smallBudget}, of.Acquire(ctx, smallBudget)
 }
 
-// enough reports whether the share suffices for one more header, of n bytes; -1 is
+// enough reports whether it suffices for one more header, of n bytes; -1 is
 // one that may be of any length. It becomes larger if nobody has to be waited for.
-func (s *share) enough(n int64) bool {
+func (s *budget) enough(n int64) bool {
 	if n < 0 {
 		n = headersBytes
 	}
@@ -64,7 +64,7 @@ func (s *share) enough(n int64) bool {
 }
 
 // all waits for all that there is.
-func (s *share) all(ctx context.Context) error {
+func (s *budget) all(ctx context.Context) error {
 	if s.bytes == headersBytes {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (s *share) all(ctx context.Context) error {
 	return nil
 }
 
-func (s *share) release() {
+func (s *budget) release() {
 	s.of.Release(s.bytes)
 	s.bytes = 0
 }

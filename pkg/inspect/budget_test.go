@@ -19,17 +19,17 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
 
-func TestAShareGrowsWhileNobodyHasTheRest(t *testing.T) {
+func TestABudgetGrowsWhileNobodyHasTheRest(t *testing.T) {
 	memory := semaphore.NewWeighted(headersBytes)
-	s, err := takeShare(t.Context(), memory)
+	s, err := takeBudget(t.Context(), memory)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !s.enough(smallHeader) || s.bytes != smallShare {
-		t.Errorf("a small header: got %d bytes, want %d", s.bytes, smallShare)
+	if !s.enough(smallHeader) || s.bytes != smallBudget {
+		t.Errorf("a small header: got %d bytes, want %d", s.bytes, smallBudget)
 	}
 	// Of a second one the same visit keeps what the first said.
-	if !s.enough(1) || s.bytes != smallShare+headerGrows {
+	if !s.enough(1) || s.bytes != smallBudget+headerGrows {
 		t.Errorf("a second: got %d bytes", s.bytes)
 	}
 	if !s.enough(1<<40) || s.bytes != headersBytes {
@@ -37,11 +37,11 @@ func TestAShareGrowsWhileNobodyHasTheRest(t *testing.T) {
 	}
 	s.release()
 
-	other, err := takeShare(t.Context(), memory)
+	other, err := takeBudget(t.Context(), memory)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err = takeShare(t.Context(), memory); err != nil {
+	if s, err = takeBudget(t.Context(), memory); err != nil {
 		t.Fatal(err)
 	}
 	if s.enough(headersBytes) {

@@ -105,7 +105,7 @@ func (d *Difference) compareMembers(a, b []carton.Member) {
 // list that lacks it.
 func merge[T any](a, b []T, compare func(x, y T) int, visit func(inA, inB *T)) {
 	for len(a) > 0 || len(b) > 0 {
-		order := 0
+		var order int
 		switch {
 		case len(b) == 0:
 			order = -1

@@ -14,22 +14,22 @@ import (
 // compareContents looks into the members that changed. A header that belongs to
 // several of them is read for each: there are few.
 func (d *Difference) compareContents(ctx context.Context, a, b carton.Source, opts Options) error {
-	var files []file // of both cartons the one that is dearer to read
+	var files []file // of both cartons the one that is costlier to read
 	var changes []int
 	for i, c := range d.Changed {
 		format := formatOf(c.A.Path)
 		if c.A.Hash == c.B.Hash || len(readable([]file{{c.A, format}})) == 0 {
 			continue
 		}
-		dear := c.A
-		if ranged(dear) {
-			dear = c.B
+		costly := c.A
+		if ranged(costly) {
+			costly = c.B
 		}
-		files, changes = append(files, file{dear, format}), append(changes, i)
+		files, changes = append(files, file{costly, format}), append(changes, i)
 	}
 	notes := make([][]string, len(files))
 	list := newListing()
-	err := scan(ctx, files, opts, func(ctx context.Context, i int, s *share) (err error) {
+	err := scan(ctx, files, opts, func(ctx context.Context, i int, s *budget) (err error) {
 		notes[i], err = d.Changed[changes[i]].compare(ctx, a, b, opts, s, list)
 		return err
 	})
@@ -50,7 +50,7 @@ func (d *Difference) compareContents(ctx context.Context, a, b carton.Source, op
 }
 
 // compare reads both headers, one after the other, and keeps what differs.
-func (c *Change) compare(ctx context.Context, a, b carton.Source, opts Options, s *share, list *listing) (notes []string, err error) {
+func (c *Change) compare(ctx context.Context, a, b carton.Source, opts Options, s *budget, list *listing) (notes []string, err error) {
 	format := formatOf(c.A.Path)
 	old, err := look(ctx, a, file{c.A, format}, opts, s)
 	if err != nil {

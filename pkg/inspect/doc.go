@@ -16,10 +16,10 @@
 // missing from it. Nothing that is only read from a range is verified, and [Open] says so.
 //
 // A header, as of safetensors, is asked for as a prefix of 100 kB, which nearly all of
-// them fit into, and once more where it is longer; where ranges are dear
+// them fit into, and once more where it is longer; where ranges are expensive
 // ([carton.Member] Ranged) the member is read forward to the header's end and
 // then closed. An archive, as of PT2, is read from its end, by range. In a member where
-// ranges are dear it is not read at all, unless Options.Through asks for it.
+// ranges are expensive it is not read at all, unless Options.Through asks for it.
 //
 // Headers of many members are read in parallel, members of one compressed tar
 // layer one after another.

@@ -78,7 +78,7 @@ func DescribeMembers(ctx context.Context, src carton.Source, members []carton.Me
 	}
 	files := readable(all)
 	facts := make([]content, len(files))
-	err := scan(ctx, files, opts, func(ctx context.Context, i int, s *share) error {
+	err := scan(ctx, files, opts, func(ctx context.Context, i int, s *budget) error {
 		c, err := look(ctx, src, files[i], opts, s)
 		c.types, c.layout = countTypes(c.Tensors), layoutOf(c.Tensors)
 		c.Tensors = nil

@@ -68,7 +68,7 @@ func fetchRanges(ctx context.Context, src carton.Source, t *Tensor, f File, opts
 		Whole: func(ctx context.Context, _ int) (io.ReadCloser, error) {
 			return src.OpenRange(ctx, path, from, t.Bytes)
 		},
-		Create: func(int) (download.File, error) { return open{f}, nil },
+		Create: func(int) (download.File, error) { return keepOpen{f}, nil },
 		Done:   func(int, download.File, int64, uint32) error { return nil },
 		Wrong: func(_ int, msg string) error {
 			return &carton.Error{Path: path, Kind: carton.ErrChecksum, Msg: msg}
@@ -78,7 +78,7 @@ func fetchRanges(ctx context.Context, src carton.Source, t *Tensor, f File, opts
 	return err
 }
 
-// open is a file that stays open.
-type open struct{ File }
+// keepOpen is a file that stays open.
+type keepOpen struct{ File }
 
-func (open) Close() error { return nil }
+func (keepOpen) Close() error { return nil }

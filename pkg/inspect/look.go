@@ -39,14 +39,14 @@ func (c *content) tensor(i int) *Tensor {
 
 // scan reads what is inside files, many at once. visit is called for each by its
 // index, several at once, with memory that is its own until it returns.
-func scan(ctx context.Context, files []file, opts Options, visit func(ctx context.Context, i int, s *share) error) error {
+func scan(ctx context.Context, files []file, opts Options, visit func(ctx context.Context, i int, s *budget) error) error {
 	memory := semaphore.NewWeighted(headersBytes)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(download.Concurrency(opts.Concurrency))
 	for _, lane := range lanes(files) {
 		group.Go(func() error {
 			for _, i := range lane {
-				s, err := takeShare(ctx, memory)
+				s, err := takeBudget(ctx, memory)
 				if err != nil {
 					return err
 				}
@@ -92,7 +92,7 @@ var (
 
 // look reads what is inside one file. An archive has all memory for itself: how
 // much it needs is known only once it was read.
-func look(ctx context.Context, src carton.Source, f file, opts Options, s *share) (content, error) {
+func look(ctx context.Context, src carton.Source, f file, opts Options, s *budget) (content, error) {
 	archive := f.reader().ReadArchive != nil
 	if archive && !ranged(f.Member) && !opts.Through {
 		return unread(f, noteSkipped, errSkipped), nil

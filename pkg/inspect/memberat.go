@@ -13,7 +13,7 @@ import (
 )
 
 // memberAt is a member as an io.ReaderAt that asks for few ranges. Where ranges
-// are dear it keeps a stream open and reads on in it as long as offsets grow.
+// are expensive it keeps a stream open and reads on in it as long as offsets grow.
 // Bytes are not verified.
 type memberAt struct {
 	ctx    context.Context //nolint:containedctx // io.ReaderAt's method takes none; lives within one call

@@ -24,7 +24,7 @@ var ErrElements = errors.New("has no elements to give")
 const wholeSlack = 64 << 10
 
 // Open opens the elements of a tensor of src: in C order, little-endian, without
-// gaps. It asks for them alone where ranges are cheap. Where they are dear, or
+// gaps. It asks for them alone where ranges are cheap. Where they are expensive, or
 // where there is little else in the member, it reads the member whole; then
 // verified is true, and the reader returns io.EOF only if the member had the
 // hash that MANIFEST lists and its header says of the tensor what was said
@@ -45,7 +45,7 @@ func Open(ctx context.Context, src carton.Source, t *Tensor) (r io.ReadCloser, v
 		if err != nil {
 			return nil, false, err
 		}
-		return &exactly{ReadCloser: r, left: t.Bytes, member: t.Member}, true, nil
+		return &exactSize{ReadCloser: r, left: t.Bytes, member: t.Member}, true, nil
 	case t.byRange() && t.Bytes == 0: // there is no range to ask for
 		return io.NopCloser(strings.NewReader("")), false, nil
 	case t.byRange():
@@ -56,7 +56,7 @@ func Open(ctx context.Context, src carton.Source, t *Tensor) (r io.ReadCloser, v
 	if err != nil {
 		return nil, false, err
 	}
-	w := &whole{ReadCloser: r, tensor: t, left: t.Bytes}
+	w := &wholeMember{ReadCloser: r, tensor: t, left: t.Bytes}
 	if err := w.start(); err != nil {
 		_ = r.Close() // it says nothing that err doesn't
 		return nil, false, err
@@ -103,14 +103,14 @@ func (t *Tensor) Readable() error {
 	return nil
 }
 
-// exactly gives a member that must have left bytes.
-type exactly struct {
+// exactSize gives a member that must have left bytes.
+type exactSize struct {
 	io.ReadCloser
 	left   int64
 	member string
 }
 
-func (e *exactly) Read(p []byte) (int, error) {
+func (e *exactSize) Read(p []byte) (int, error) {
 	n, err := e.ReadCloser.Read(p)
 	e.left -= int64(n)
 	if e.left < 0 || e.left > 0 && err == io.EOF {
@@ -119,8 +119,8 @@ func (e *exactly) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// whole reads a member to its end and gives one tensor of it.
-type whole struct {
+// wholeMember reads a member to its end and gives one tensor of it.
+type wholeMember struct {
 	io.ReadCloser // the member, verified
 	tensor        *Tensor
 	left          int64
@@ -128,7 +128,7 @@ type whole struct {
 
 // start reads the header again, now from what will be verified, and what lies
 // before the tensor.
-func (w *whole) start() error {
+func (w *wholeMember) start() error {
 	t := w.tensor
 	before := &io.LimitedReader{R: w.ReadCloser, N: t.Offset}
 	c, err := t.in.reader().ReadHeader(before, -1)
@@ -147,7 +147,7 @@ func (w *whole) start() error {
 
 // changed is the error for a header that is not the one that was read first. A
 // source that fails says so itself.
-func (w *whole) changed(err error) error {
+func (w *wholeMember) changed(err error) error {
 	if _, rest := io.Copy(io.Discard, w.ReadCloser); rest != nil {
 		return rest
 	}
@@ -156,7 +156,7 @@ func (w *whole) changed(err error) error {
 	}
 }
 
-func (w *whole) Read(p []byte) (int, error) {
+func (w *wholeMember) Read(p []byte) (int, error) {
 	if w.left > 0 {
 		n, err := w.ReadCloser.Read(p[:min(w.left, int64(len(p)))])
 		if w.left -= int64(n); w.left > 0 {

@@ -20,7 +20,7 @@ const headerAtOnce = 8 + 100<<10
 
 // readHeader reads the header of a file. What is wrong with it is broken; err is
 // the source's.
-func readHeader(ctx context.Context, src carton.Source, f file, s *share) (c *modelfile.Content, broken, err error) {
+func readHeader(ctx context.Context, src carton.Source, f file, s *budget) (c *modelfile.Content, broken, err error) {
 	in, err := openHeader(ctx, src, f, s)
 	if err == nil {
 		defer in.Close()
@@ -38,7 +38,7 @@ func readHeader(ctx context.Context, src carton.Source, f file, s *share) (c *mo
 }
 
 // readArchive reads the directory of a file, and its documents.
-func readArchive(ctx context.Context, src carton.Source, f file, s *share) (c *modelfile.Content, broken, err error) {
+func readArchive(ctx context.Context, src carton.Source, f file, s *budget) (c *modelfile.Content, broken, err error) {
 	if err := s.all(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -50,7 +50,7 @@ func readArchive(ctx context.Context, src carton.Source, f file, s *share) (c *m
 // openHeader opens the beginning of a file, as much of it as its header needs, and
 // sees to it that there is the memory for it: where ranges are cheap one of them,
 // or two where the header is long.
-func openHeader(ctx context.Context, src carton.Source, f file, s *share) (io.ReadCloser, error) {
+func openHeader(ctx context.Context, src carton.Source, f file, s *budget) (io.ReadCloser, error) {
 	if !ranged(f.Member) {
 		return openForward(ctx, src, f, s)
 	}
@@ -88,9 +88,9 @@ func openHeader(ctx context.Context, src carton.Source, f file, s *share) (io.Re
 	return iox.ReadCloser{Reader: io.MultiReader(in, rest), Closer: rest}, nil
 }
 
-// openForward opens a file where ranges are dear. Where others have the memory
+// openForward opens a file where ranges are expensive. Where others have the memory
 // that its header needs, it is closed until they are done.
-func openForward(ctx context.Context, src carton.Source, f file, s *share) (io.ReadCloser, error) {
+func openForward(ctx context.Context, src carton.Source, f file, s *budget) (io.ReadCloser, error) {
 	for {
 		stream, err := src.OpenRange(ctx, f.Path, 0, -1)
 		if err != nil {

@@ -41,7 +41,7 @@ type Options struct {
 	// Anywhere describes all members, of a model that is no carton and so has no
 	// model/.
 	Anywhere bool
-	// Through reads PT2 archives also in members where ranges are dear, which
+	// Through reads PT2 archives also in members where ranges are expensive, which
 	// costs two passes or more over each.
 	Through bool
 }

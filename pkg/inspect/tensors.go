@@ -79,7 +79,7 @@ func choose(members []carton.Member, path string) ([]carton.Member, error) {
 func readAll(ctx context.Context, src carton.Source, files []file, opts Options, name *string) ([]content, error) {
 	contents := make([]content, len(files))
 	list := newListing()
-	err := scan(ctx, files, opts, func(ctx context.Context, i int, s *share) error {
+	err := scan(ctx, files, opts, func(ctx context.Context, i int, s *budget) error {
 		c, err := look(ctx, src, files[i], opts, s)
 		if err != nil {
 			return err

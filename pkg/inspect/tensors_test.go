@@ -152,7 +152,7 @@ func TestHeadersCostOneRangeOrTwo(t *testing.T) {
 	}
 }
 
-// Where ranges are dear the member is read forward, and not behind its header.
+// Where ranges are expensive the member is read forward, and not behind its header.
 func TestHeadersOfCompressedMembersAreReadOnce(t *testing.T) {
 	b := safetensorsOf(3*headerAtOnce, entry{"w", "U8", []int64{5_000_000}})
 	a := counting(t, cartontest.New(map[string][]byte{"model/m.safetensors": b}, nil, dear("model/m.safetensors")))

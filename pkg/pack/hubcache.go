@@ -110,22 +110,22 @@ func inSnapshot(base, name string) bool {
 	return strings.HasPrefix(name, base+"/") || path.Dir(name) == blobsDir
 }
 
-// claimOf returns the sha256 that the name of a blob claims, as git-lfs and xet
+// hashInName returns the sha256 that the name of a blob claims, as git-lfs and xet
 // call theirs, "" for none: small files are called by their git hash.
-func claimOf(name string) string {
+func hashInName(name string) string {
 	if path.Dir(name) == blobsDir && sha256hex.Is(path.Base(name)) {
 		return path.Base(name)
 	}
 	return ""
 }
 
-// checkClaims refuses blobs that are not what they are called.
-func (p *packer) checkClaims() error {
+// checkNameHashes refuses blobs that are not what they are called.
+func (p *packer) checkNameHashes() error {
 	for _, f := range p.files {
-		if f.claim == "" || f.claim == f.hash {
+		if f.nameHash == "" || f.nameHash == f.hash {
 			continue
 		}
-		err := fmt.Errorf("is damaged in the cache: it has the sha256 %s, and is called %s", f.hash, f.claim)
+		err := fmt.Errorf("is damaged in the cache: it has the sha256 %s, and is called %s", f.hash, f.nameHash)
 		if err := p.broken(f.path, carton.ErrChecksum, err); err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (p *packer) checkWhole(root *os.Root, s *snapshot, rules rules) error {
 		Files   map[string]json.RawMessage `json:"files"`
 	}
 	if json.Unmarshal(raw, &tree) != nil || tree.Version != 1 {
-		return nil // another version's: whose tools do without it, too
+		return nil //nolint:nilerr // another version's: whose tools do without it, too
 	}
 	var missing []string
 	total := 0

@@ -37,12 +37,12 @@ func (p *packer) view(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	p.out.Source, p.out.PMF, p.out.Info = looseSource{src}, p.pmf, p.said()
+	p.out.Source, p.out.PMF, p.out.Info = looseSource{src}, p.pmf, p.knownInfo()
 	return nil
 }
 
-// said is what the files told, or the carton.toml among them.
-func (p *packer) said() *carton.Info {
+// knownInfo is what the files told, or the carton.toml among them.
+func (p *packer) knownInfo() *carton.Info {
 	if p.given != nil {
 		return carton.ParseInfoLoosely(p.given)
 	}

@@ -51,18 +51,18 @@ type Fact struct {
 
 // packer is a carton that is being made.
 type packer struct {
-	opts   Options
-	roots  []*os.Root
-	opened map[string]*os.Root // roots, by the folder that was opened
-	turned int64               // bytes of .npy files that are in memory
-	paths  carton.Paths        // of all members
-	files  []*file
-	byPath map[string]*file // of files, as many as there were
-	given  []byte           // a carton.toml that is kept, nil for none
-	loaded *carton.Info
-	out    *Carton
-	pmf    *pmf.Model
-	listed *carton.TensorIndex // of TensorData, nil for none
+	opts      Options
+	roots     []*os.Root
+	opened    map[string]*os.Root // roots, by the folder that was opened
+	reordered int64               // bytes of .npy files that are in memory
+	paths     carton.Paths        // of all members
+	files     []*file
+	byPath    map[string]*file // of files, as many as there were
+	given     []byte           // a carton.toml that is kept, nil for none
+	loaded    *carton.Info
+	out       *Carton
+	pmf       *pmf.Model
+	listed    *carton.TensorIndex // of TensorData, nil for none
 }
 
 // Open makes a carton of the files at paths: one folder, or one file or more.
@@ -101,7 +101,7 @@ func (p *packer) run(ctx context.Context, paths []string) error {
 	}
 	for _, step := range []func() error{
 		func() error { return p.collect(paths) }, p.addFolders, p.describe,
-		func() error { return p.hashAll(ctx) }, p.checkSums, p.checkClaims,
+		func() error { return p.hashAll(ctx) }, p.checkSums, p.checkNameHashes,
 	} {
 		if err := step(); err != nil {
 			return err

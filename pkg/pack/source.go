@@ -14,18 +14,18 @@ import (
 // file is one member of the carton that is being made: a file of a folder, a
 // symlink, or bytes that were generated.
 type file struct {
-	path   string // in the carton
-	root   *os.Root
-	name   string // in root; "" for what was generated
-	off    int64  // where in it the content begins, of a part
-	part   bool   // the content is size bytes of it
-	text   []byte // what was generated
-	target string // of a symlink, relative and cleaned; "" for a file
-	size   int64
-	hash   string // lower-case hex sha256, once hashed
-	md5    string // where it was asked for
-	sum    bool   // MD5 is asked for
-	claim  string // the sha256 that it should have, "" where nothing says so
+	path     string // in the carton
+	root     *os.Root
+	name     string // in root; "" for what was generated
+	off      int64  // where in it the content begins, of a part
+	part     bool   // the content is size bytes of it
+	text     []byte // what was generated
+	target   string // of a symlink, relative and cleaned; "" for a file
+	size     int64
+	hash     string // lower-case hex sha256, once hashed
+	md5      string // where it was asked for
+	sum      bool   // MD5 is asked for
+	nameHash string // the sha256 that it should have, "" where nothing says so
 }
 
 // content is what can be read of a file.

@@ -97,8 +97,8 @@ func (p *packer) readNPY(name string, f *os.File, from *file) ([]dataTensor, err
 	if !h.BigEndian && (!h.Fortran || len(h.Shape) < 2) {
 		return []dataTensor{t}, nil
 	}
-	if p.turned += h.Bytes(); p.turned > MaxReorderedBytes {
-		err := &carton.Error{Path: name, Kind: carton.ErrLimit, Msg: fmt.Sprintf("arrays in Fortran order or big-endian have %d bytes together with it, want at most %d", p.turned, MaxReorderedBytes)}
+	if p.reordered += h.Bytes(); p.reordered > MaxReorderedBytes {
+		err := &carton.Error{Path: name, Kind: carton.ErrLimit, Msg: fmt.Sprintf("arrays in Fortran order or big-endian have %d bytes together with it, want at most %d", p.reordered, MaxReorderedBytes)}
 		return nil, hint.With(err, "save it in C order, little-endian: numpy.ascontiguousarray")
 	}
 	raw := make([]byte, h.Bytes())

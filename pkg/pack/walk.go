@@ -31,14 +31,14 @@ type walk struct {
 	below   string // where they go in the carton: "model/", "" for its root
 	rules   rules  // what is left out
 	// listed are members of a carton that is made anew, nil for none: they stay.
-	listed  map[string]bool
-	skip    []string // in the folder's root: what is no member, and not left out either
-	files   []*file
-	stack   []fs.FileInfo // the folders that the walk is in
-	linked  int           // how many of them symlinks have led to
-	again   int           // entries that were met in such folders
-	leftOut []string
-	paths   *carton.Paths // of the whole carton
+	listed   map[string]bool
+	skip     []string // in the folder's root: what is no member, and not left out either
+	files    []*file
+	stack    []fs.FileInfo // the folders that the walk is in
+	linked   int           // how many of them symlinks have led to
+	repeated int           // entries that were met in such folders
+	leftOut  []string
+	paths    *carton.Paths // of the whole carton
 }
 
 // at returns the name in w.root of what is called so in the folder.
@@ -53,7 +53,7 @@ func (w *walk) collect() error {
 	if err := w.folder(".", info, none); err != nil {
 		return err
 	}
-	return w.settle()
+	return w.keepSymlinks()
 }
 
 // folder adds what a folder holds, about which a rule decides.
@@ -112,7 +112,7 @@ func (w *walk) lookBelow(name string, rule int) error {
 // entry adds one entry of a folder.
 func (w *walk) entry(name string, mode fs.FileMode, rule int) error {
 	if w.linked > 0 {
-		if w.again++; w.again > MaxLinkedEntries {
+		if w.repeated++; w.repeated > MaxLinkedEntries {
 			return &carton.Error{Path: name, Kind: carton.ErrLimit, Msg: fmt.Sprintf("symlinks to folders repeat more than %d files and folders", MaxLinkedEntries)}
 		}
 	}
@@ -171,7 +171,7 @@ func (w *walk) add(name, at, target string, info fs.FileInfo) error {
 	}
 	f := &file{path: w.below + name, root: w.root, name: at, size: info.Size(), target: target}
 	if w.inCache {
-		f.claim = claimOf(at)
+		f.nameHash = hashInName(at)
 	}
 	if err := w.paths.Add(f.path); err != nil {
 		return err
@@ -270,10 +270,10 @@ func errEscapes(root *os.Root) error {
 	return err
 }
 
-// settle decides which symlinks stay. One whose target, seen from where it lies
+// keepSymlinks decides which symlinks stay. One whose target, seen from where it lies
 // in the carton, is a file of the carton and the same file is one; of the others
 // the content is packed. Only model/ may have symlinks.
-func (w *walk) settle() error {
+func (w *walk) keepSymlinks() error {
 	byPath := map[string]*file{}
 	for _, f := range w.files {
 		byPath[f.path] = f

@@ -298,10 +298,8 @@ func (p *packer) readIndex(root *os.Root) error {
 	if err != nil {
 		return err
 	}
-	x, err := carton.ParseTensorIndex(raw)
-	if err != nil {
-		return nil // carton.Check says all that is wrong with it
+	if x, err := carton.ParseTensorIndex(raw); err == nil { // carton.Check says all that is wrong with it
+		p.listed = x
 	}
-	p.listed = x
 	return nil
 }
