@@ -31,7 +31,7 @@ const (
 )
 
 // folderRules say which category a member has by its folder: the first table of
-// docs/mapping.md. The first rule whose prefix fits is taken; "" is the name of
+// docs/mapping.md. The file names that count below model/ are in internal/byname. The first rule whose prefix fits is taken; "" is the name of
 // the rule that looks at the file name.
 var folderRules = []struct {
 	prefix   string

@@ -29,10 +29,10 @@ import (
 //
 // A carton that is more than its artifact can't be copied: see [Source.Wrapped].
 func Copy(ctx context.Context, src *Source, opts Options) (*Forms, error) {
-	if err := src.lookInside(ctx); err != nil {
+	if err := src.scanTars(ctx); err != nil {
 		return nil, err
 	}
-	config, err := layout.ReadBlob(ctx, src.fetcher, src.whole.Config, layout.MaxConfigBytes)
+	config, err := layout.ReadBlob(ctx, src.fetcher, src.imageManifest.Config, layout.MaxConfigBytes)
 	if err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
@@ -43,10 +43,10 @@ func Copy(ctx context.Context, src *Source, opts Options) (*Forms, error) {
 	if err := c.readExtras(ctx); err != nil {
 		return nil, err
 	}
-	art := &layout.Artifact{Descriptor: src.desc, Manifest: src.raw, Config: src.blobLayer(src.whole.Config, "config")}
-	art.ArtifactType, art.Config.Open = src.whole.ArtifactType, bytesOpener(config)
+	art := &layout.Artifact{Descriptor: src.desc, Manifest: src.raw, Config: src.blobLayer(src.imageManifest.Config, "config")}
+	art.ArtifactType, art.Config.Open = src.imageManifest.ArtifactType, bytesOpener(config)
 	forms := &Forms{Artifact: art}
-	for i := range src.whole.Layers {
+	for i := range src.imageManifest.Layers {
 		layer, paths, err := c.next(i)
 		if err != nil {
 			return nil, err
@@ -75,10 +75,10 @@ type copying struct {
 
 // readConfig learns what the config says of the layers.
 func (c *copying) readConfig(config []byte) error {
-	if !c.src.mapped() || c.src.whole.Config.MediaType == ocispec.MediaTypeEmptyJSON {
+	if !c.src.mapped() || c.src.imageManifest.Config.MediaType == ocispec.MediaTypeEmptyJSON {
 		return nil
 	}
-	if c.src.whole.Config.MediaType == ocispec.MediaTypeImageConfig {
+	if c.src.imageManifest.Config.MediaType == ocispec.MediaTypeImageConfig {
 		var image imageConfigJSON
 		if err := json.Unmarshal(config, &image); err != nil {
 			return fmt.Errorf("config: %w: %w", layout.ErrFormat, err)
@@ -91,10 +91,10 @@ func (c *copying) readConfig(config []byte) error {
 		}
 		c.diffIDs = model.ModelFS.DiffIDs
 	}
-	if n := len(c.diffIDs); n > 0 && n != len(c.src.whole.Layers) {
+	if n := len(c.diffIDs); n > 0 && n != len(c.src.imageManifest.Layers) {
 		return &layout.Error{
 			Object: "config", Kind: layout.ErrFormat,
-			Msg: fmt.Sprintf("names %d layers, the image manifest %d", n, len(c.src.whole.Layers)),
+			Msg: fmt.Sprintf("names %d layers, the image manifest %d", n, len(c.src.imageManifest.Layers)),
 		}
 	}
 	return nil
@@ -102,7 +102,7 @@ func (c *copying) readConfig(config []byte) error {
 
 // readExtras learns what layers may hold that are no member's.
 func (c *copying) readExtras(ctx context.Context) error {
-	if c.src.whole == c.src.manifest { // there are none
+	if c.src.imageManifest == c.src.manifest { // there are none
 		return nil
 	}
 	info, err := readInfo(ctx, c.src, true)
@@ -118,7 +118,7 @@ func (c *copying) readExtras(ctx context.Context) error {
 
 // next makes the i-th layer of the image manifest, and says what it holds.
 func (c *copying) next(i int) (layout.Layer, []string, error) {
-	desc := c.src.whole.Layers[i]
+	desc := c.src.imageManifest.Layers[i]
 	name := desc.Annotations[ocispec.AnnotationTitle]
 	if c.src.mapped() && desc.Annotations[AnnotationExtra] != "" {
 		if !c.extras[desc.Digest] {
@@ -131,7 +131,7 @@ func (c *copying) next(i int) (layout.Layer, []string, error) {
 	}
 	n := c.layers
 	c.layers++
-	if c.src.layers[n].left {
+	if c.src.layers[n].unlisted {
 		name = c.src.nameOf(n)
 		return c.src.blobLayer(desc, name), []string{name}, c.src.checkLeft(n)
 	}
@@ -202,7 +202,7 @@ func (s *Source) rawLayer(i int) layout.Layer {
 func (s *Source) tarLayer(i int) layout.Layer {
 	desc := s.manifest.Layers[i]
 	l := s.blobLayer(desc, cmp.Or(desc.Annotations[ocispec.AnnotationTitle], desc.Digest.String()))
-	l.Open = func(ctx context.Context, off int64) (io.ReadCloser, error) { return s.openJudged(ctx, i, off) }
+	l.Open = func(ctx context.Context, off int64) (io.ReadCloser, error) { return s.openVerifying(ctx, i, off) }
 	l.Vouch = func(ctx context.Context, near layout.Fetcher, moved func(off int64)) error {
 		return s.vouch(ctx, i, near, moved)
 	}
@@ -218,7 +218,7 @@ func (s *Source) pathsByLayer() [][]string {
 		paths[i] = []string{}
 	}
 	if s.manifestSeen {
-		paths[s.home] = append(paths[s.home], carton.ManifestName)
+		paths[s.manifestLayer] = append(paths[s.manifestLayer], carton.ManifestName)
 	}
 	for _, m := range s.members {
 		if p := s.places[m.Path]; p.layer >= 0 {

@@ -8,11 +8,11 @@
 // relinked, so nothing that only some forms know (a date, a CRC, a compression)
 // reaches a digest.
 //
-// [Build] makes the image form beside an artifact: an OCI image that unpacks
-// to the carton, for runtimes that mount images and no artifacts. It shares the
-// artifact's tar layers, and has a symlink models to model besides, which is no member
-// (alias.go). [PlanImage] makes the same of an artifact that is stored
-// already. An image form is read as the carton that it is.
+// Where it is asked to, Build makes the image form beside an artifact: an OCI image
+// that unpacks to the carton, for runtimes that mount images and no artifacts. It
+// shares the artifact's tar layers, and has a symlink models to model besides, which
+// is no member (image_models_link.go). [Image] makes the same of an artifact that is
+// stored already. An image form is read as the carton that it is.
 //
 // [Copy] is the other way to store an artifact elsewhere: as it is. Tar layers that
 // are copied or shared with an image are published by nobody who has not read them:
@@ -23,8 +23,11 @@
 // The mapping is numbered; this is mapping 1. An image manifest says so in the
 // annotation run.carton.mapping. What mapping 1 produces never changes, and
 // [Open] refuses a number that it does not know. docs/mapping.md describes it
-// for other implementations; its tables are those in category.go (member to
-// layer), internal/byname (file name to category and format), annotations.go
+// for other implementations; its tables are those in category.go (folder to
+// category), internal/byname (file name to category and format), annotations.go
 // (carton.toml to annotations and config), mediatype.go and image.go, and a test
 // compares them.
+//
+// Files: build*.go, bundling.go and layer.go write, source*.go and open.go read,
+// tar_*.go check tar layers while they are read.
 package convert

@@ -37,7 +37,7 @@ func TestTheDocumentHasTheTablesOfTheCode(t *testing.T) {
 		fmt.Sprintf("at most %d of them stand alone", maxRawOthers),
 		fmt.Sprintf("more than %d layers", maxLayers),
 		fmt.Sprintf("pass %d MiB", bundleBytes>>20),
-		fmt.Sprintf("its first tar then has the symlink %#q to %#q", aliasEntry.Path, aliasEntry.Target),
+		fmt.Sprintf("its first tar then has the symlink %#q to %#q", modelsLink.Path, modelsLink.Target),
 		fmt.Sprintf("more than %d MiB together", maxMembersBytes>>20),
 		fmt.Sprintf("of at most %d characters", carton.ShortDescriptionChars),
 		fmt.Sprintf("the number is %d instead of %d", maxImageLayers, maxLayers),

@@ -50,12 +50,12 @@ func (b *builder) planImage(artifact []*layer) ([]*layer, error) {
 
 // head begins the first tar of an image.
 func (b *builder) head() *layer {
-	return &layer{name: headName, category: categoryConfig, format: formatTar, alias: hasAlias(b.src.Manifest())}
+	return &layer{name: headName, category: categoryConfig, format: formatTar, modelsLink: needsModelsLink(b.src.Manifest())}
 }
 
 // before puts the first tar of an image before others, unless it holds nothing.
 func (l *layer) before(tars []*layer) []*layer {
-	if l.manifest || l.alias || l.members != nil {
+	if l.manifest || l.modelsLink || l.members != nil {
 		return append([]*layer{l}, tars...)
 	}
 	return tars

@@ -28,11 +28,11 @@ type layer struct {
 	format   format
 	// members are what the layer holds, in bytewise order of paths: the one member
 	// of a raw layer, the files or the symlinks of a tar.
-	members  []*carton.Member
-	manifest bool // it holds MANIFEST, which is no member
-	alias    bool // it holds the symlink models, which is no member
-	links    bool // the members are symlinks
-	extra    bool // it is a copy for the page of a registry: no member
+	members    []*carton.Member
+	manifest   bool // it holds MANIFEST, which is no member
+	modelsLink bool // it holds the symlink models, which is no member
+	links      bool // the members are symlinks
+	extra      bool // it is a copy for the page of a registry: no member
 
 	size   int64
 	digest digest.Digest // of a tar layer "" until it was read
@@ -81,8 +81,8 @@ func (l *layer) prepareTar(src carton.Source) error {
 	if l.manifest {
 		entries = append(entries, layout.TarEntry{Path: carton.ManifestName, Size: src.Manifest().Len()})
 	}
-	if l.alias {
-		entries = append(entries, aliasEntry)
+	if l.modelsLink {
+		entries = append(entries, modelsLink)
 	}
 	for _, m := range l.members {
 		e := layout.TarEntry{Path: m.Path, Size: m.Size, Target: m.Target}

@@ -54,7 +54,7 @@ func Open(ctx context.Context, f layout.Fetcher, desc ocispec.Descriptor, opts O
 		return nil, err
 	}
 	s := newSource(f, desc, opts)
-	s.raw, s.whole, s.manifest = raw, m, members
+	s.raw, s.imageManifest, s.manifest = raw, m, members
 	if err := s.open(ctx); err != nil {
 		_ = s.Close() // it holds nothing yet but what failed
 		return nil, err

@@ -27,27 +27,27 @@ import (
 // of one tar layer that are opened one after another, in the order of Members, come
 // from one request, each byte once.
 type Source struct {
-	fetcher  *prefetcher
-	opts     OpenOptions
-	desc     ocispec.Descriptor
-	raw      []byte
-	whole    *ocispec.Manifest // as it was read
-	manifest *ocispec.Manifest // without layers that are no member's
-	layers   []layerInfo
+	fetcher       *prefetcher
+	opts          OpenOptions
+	desc          ocispec.Descriptor
+	raw           []byte
+	imageManifest *ocispec.Manifest // as it was read
+	manifest      *ocispec.Manifest // without layers that are no member's
+	layers        []sourceLayer
 
-	home        int // the layer that holds MANIFEST
-	carton      *carton.Manifest
-	regenerated bool
-	plain       bool              // it is no carton, and was opened as it is
-	generated   map[string][]byte // members that no layer holds
-	streams     streams
-	life        context.Context //nolint:containedctx // ends when the source is closed
-	end         context.CancelFunc
+	manifestLayer int // the layer that holds MANIFEST
+	carton        *carton.Manifest
+	regenerated   bool
+	plain         bool              // it is no carton, and was opened as it is
+	generated     map[string][]byte // members that no layer holds
+	streams       streams
+	life          context.Context //nolint:containedctx // ends when the source is closed
+	end           context.CancelFunc
 
 	mu           sync.Mutex
 	places       map[string]*place // of members, by path; all of them once members is there
 	manifestSeen bool
-	pending      []int           // the tar layers that are read when members are asked for
+	unscanned    []int           // the tar layers that are read when members are asked for
 	members      []carton.Member // sorted; nil while layers are pending
 	broken       error           // what is wrong with the members
 }
@@ -58,11 +58,11 @@ type place struct {
 	size  int64
 	link  string // a symlink's target, as the artifact has it
 
-	unhashed bool      // in a tar layer, of a plain artifact: nobody has read it for its hash
-	off      int64     // in a tar layer: where the content begins
-	tar      *tarCheck // what the tar's bytes must be, nil where they were read already
-	gap      int64     // with tar: where the bytes begin that nobody else checks
-	last     bool      // with tar: no member follows
+	unhashed bool         // in a tar layer, of a plain artifact: nobody has read it for its hash
+	off      int64        // in a tar layer: where the content begins
+	tar      *expectedTar // what the tar's bytes must be, nil where they were read already
+	gap      int64        // with tar: where the bytes begin that nobody else checks
+	last     bool         // with tar: no member follows
 }
 
 func newSource(f layout.Fetcher, desc ocispec.Descriptor, opts OpenOptions) *Source {
@@ -78,14 +78,7 @@ func newSource(f layout.Fetcher, desc ocispec.Descriptor, opts OpenOptions) *Sou
 func (s *Source) Descriptor() ocispec.Descriptor { return s.desc }
 
 // ImageManifest returns the image manifest. The caller must not change it.
-func (s *Source) ImageManifest() *ocispec.Manifest { return s.whole }
-
-// ManifestBytes returns the image manifest's bytes. The caller must not change
-// them.
-func (s *Source) ManifestBytes() []byte { return s.raw }
-
-// Origin returns the repository that the artifact is in, as Open was told.
-func (s *Source) Origin() layout.Origin { return s.opts.Origin }
+func (s *Source) ImageManifest() *ocispec.Manifest { return s.imageManifest }
 
 // TarLayers returns the layers that are tars of members. Other programs unpack
 // them without asking MANIFEST.
@@ -121,7 +114,7 @@ func (s *Source) Links() *carton.Links { return nil }
 // Members returns the members. The first call reads the tar layers whose
 // members no annotation lists.
 func (s *Source) Members(ctx context.Context) ([]carton.Member, error) {
-	if err := s.lookInside(ctx); err != nil {
+	if err := s.scanTars(ctx); err != nil {
 		return nil, err
 	}
 	return slices.Clone(s.members), nil
@@ -253,7 +246,7 @@ func (s *Source) find(ctx context.Context, name string) (carton.Entry, *place, e
 	if p != nil && p.link == "" {
 		return e, p, nil
 	}
-	if err := s.lookInside(ctx); err != nil {
+	if err := s.scanTars(ctx); err != nil {
 		return e, nil, err
 	}
 	for p = s.places[name]; p.link != ""; p = s.places[name] { // ResolveSymlinks has checked that it ends

@@ -13,15 +13,15 @@ import (
 // A carton that has anything called models keeps it, and one without files in model
 // needs none.
 
-// aliasEntry is that symlink.
-var aliasEntry = layout.TarEntry{Path: carton.ModelsName, Target: carton.ModelsTarget}
+// modelsLink is that symlink.
+var modelsLink = layout.TarEntry{Path: carton.ModelsName, Target: carton.ModelsTarget}
 
-// hasAlias reports whether the image form of a carton with these members has the
+// needsModelsLink reports whether the image form of a carton with these members has the
 // symlink.
-func hasAlias(m *carton.Manifest) bool {
+func needsModelsLink(m *carton.Manifest) bool {
 	found := false
 	for _, e := range m.Entries() {
-		if e.Path == aliasEntry.Path || strings.HasPrefix(e.Path, aliasEntry.Path+"/") {
+		if e.Path == modelsLink.Path || strings.HasPrefix(e.Path, modelsLink.Path+"/") {
 			return false
 		}
 		found = found || strings.HasPrefix(e.Path, modelFolder)
@@ -29,8 +29,8 @@ func hasAlias(m *carton.Manifest) bool {
 	return found
 }
 
-// aliasIn reports whether a layer of the artifact has the symlink: the first of an
+// hasModelsLink reports whether a layer of the artifact has the symlink: the first of an
 // image form.
-func (s *Source) aliasIn(layer int) bool {
-	return layer == 0 && IsImage(s.whole) && hasAlias(s.carton)
+func (s *Source) hasModelsLink(layer int) bool {
+	return layer == 0 && IsImage(s.imageManifest) && needsModelsLink(s.carton)
 }

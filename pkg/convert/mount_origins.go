@@ -21,7 +21,7 @@ import (
 func originsOf(src carton.Source, allowed []layout.Origin) func(digest.Digest) []layout.Origin {
 	blobs := map[digest.Digest][]layout.Origin{}
 	if s, ok := src.(*Source); ok {
-		if o := s.Origin(); o != (layout.Origin{}) {
+		if o := s.opts.Origin; o != (layout.Origin{}) {
 			for _, l := range s.manifest.Layers {
 				blobs[l.Digest] = []layout.Origin{o}
 			}

@@ -55,18 +55,13 @@ func (s *Source) scan(ctx context.Context, i int) (err error) {
 // visitTar reads a tar layer whole and verified, and calls visit for each entry
 // with its content. What visit was given is believed when visitTar returns nil.
 func (s *Source) visitTar(ctx context.Context, i int, visit func(*layout.TarHeader, io.Reader) error) error {
-	blob, err := layout.OpenBlob(ctx, s.fetcher, s.manifest.Layers[i])
+	tar, err := s.openVerifiedTar(ctx, i)
 	if err != nil {
 		return err
 	}
-	defer blob.Close()
-	plain, err := layout.Decompress(ctx, s.layers[i].format.compression(), blob)
-	if err != nil {
-		return err
-	}
-	defer plain.Close()
+	defer tar.Close()
 	sum := sha256.New()
-	t := layout.NewTarReader(io.TeeReader(plain, sum))
+	t := layout.NewTarReader(io.TeeReader(tar, sum))
 	for {
 		h, err := t.Next()
 		if err == io.EOF { //nolint:errorlint // Next's own
@@ -119,9 +114,25 @@ func (s *Source) openTar(ctx context.Context, layer int, off int64) (io.ReadClos
 	if err != nil {
 		return nil, 0, err
 	}
+	r, err := s.decompress(ctx, layer, blob)
+	return r, 0, err
+}
+
+// openVerifiedTar opens a tar layer without compression. Who reads up to io.EOF has
+// read what has the layer's digest.
+func (s *Source) openVerifiedTar(ctx context.Context, layer int) (io.ReadCloser, error) {
+	blob, err := s.openBlob(ctx, layer, 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	return s.decompress(ctx, layer, layout.NewVerifier(blob, s.manifest.Layers[layer]))
+}
+
+// decompress undoes a layer's compression. What it returns closes blob, too.
+func (s *Source) decompress(ctx context.Context, layer int, blob io.ReadCloser) (io.ReadCloser, error) {
 	plain, err := layout.Decompress(ctx, s.layers[layer].format.compression(), blob)
 	if err != nil {
-		return nil, 0, errors.Join(err, blob.Close())
+		return nil, errors.Join(err, blob.Close())
 	}
-	return iox.Over{ReadCloser: plain, Under: blob}, 0, nil
+	return iox.Over{ReadCloser: plain, Under: blob}, nil
 }

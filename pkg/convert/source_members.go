@@ -29,7 +29,7 @@ func (s *Source) findManifest(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", carton.ManifestName, err)
 		}
-		s.home = i
+		s.manifestLayer = i
 		break
 	}
 	if raw == nil {
@@ -55,7 +55,7 @@ func (s *Source) findManifestInside(ctx context.Context) ([]byte, error) {
 		}
 		for _, h := range l.entries {
 			if h.Path == carton.ManifestName && !h.Folder {
-				s.home = i
+				s.manifestLayer = i
 				return s.readFromTar(ctx, i, carton.ManifestName, carton.MaxManifestBytes)
 			}
 		}
@@ -70,20 +70,20 @@ func (s *Source) locate() error {
 		l := &s.layers[i]
 		desc := s.manifest.Layers[i]
 		switch {
-		case l.left:
+		case l.unlisted:
 		case l.format == formatRaw:
 			if err := s.add(l.name, &place{layer: i, size: desc.Size, link: l.symlink}); err != nil {
 				return err
 			}
 		case l.list == nil:
-			s.pending = append(s.pending, i)
+			s.unscanned = append(s.unscanned, i)
 		default:
 			if err := s.locateList(i); err != nil {
 				return fmt.Errorf("layer %d: %s: %w", i+1, AnnotationMembers, err)
 			}
 		}
 	}
-	if len(s.pending) == 0 {
+	if len(s.unscanned) == 0 {
 		return s.finish()
 	}
 	return nil
@@ -91,7 +91,7 @@ func (s *Source) locate() error {
 
 // locateList adds the members of a tar layer that lists them.
 func (s *Source) locateList(i int) error {
-	plan, err := planOf(s.carton, s.layers[i].list, s.aliasIn(i))
+	plan, err := planOf(s.carton, s.layers[i].list, s.hasModelsLink(i))
 	if err != nil {
 		return err
 	}
@@ -99,15 +99,15 @@ func (s *Source) locateList(i int) error {
 	if s.layers[i].format == formatTar && plan.Size() != desc.Size {
 		return listError("its members make a tar of %d bytes, the layer has %d", plan.Size(), desc.Size)
 	}
-	s.layers[i].tar = &tarCheck{name: desc.Digest.String(), plan: plan}
+	s.layers[i].tar = &expectedTar{name: desc.Digest.String(), plan: plan}
 	return s.addPlaces(i)
 }
 
 // addPlaces adds the members of a tar layer whose plan is known.
 func (s *Source) addPlaces(i int) error {
-	alias := s.aliasIn(i)
+	alias := s.hasModelsLink(i)
 	for path, p := range s.layers[i].tar.places(i) {
-		if alias && path == aliasEntry.Path && p.link == aliasEntry.Target {
+		if alias && path == modelsLink.Path && p.link == modelsLink.Target {
 			continue
 		}
 		if err := s.add(path, p); err != nil {
@@ -120,7 +120,7 @@ func (s *Source) addPlaces(i int) error {
 // add takes in a member's place.
 func (s *Source) add(path string, p *place) error {
 	if path == carton.ManifestName {
-		if p.layer == s.home && !s.manifestSeen {
+		if p.layer == s.manifestLayer && !s.manifestSeen {
 			s.manifestSeen = true
 			return nil
 		}
@@ -146,14 +146,14 @@ func (s *Source) add(path string, p *place) error {
 	return nil
 }
 
-// lookInside reads the tar layers whose members no annotation lists, once.
-func (s *Source) lookInside(ctx context.Context) error {
+// scanTars reads the tar layers whose members no annotation lists, once.
+func (s *Source) scanTars(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.members != nil || s.broken != nil {
 		return s.broken
 	}
-	for _, i := range s.pending {
+	for _, i := range s.unscanned {
 		if err := s.scan(ctx, i); err != nil {
 			return err
 		}
@@ -163,8 +163,8 @@ func (s *Source) lookInside(ctx context.Context) error {
 }
 
 func (s *Source) addScanned(ctx context.Context) error {
-	for _, i := range s.pending {
-		if s.layers[i].left = s.listsNothingOf(s.layers[i].entries); s.layers[i].left {
+	for _, i := range s.unscanned {
+		if s.layers[i].unlisted = s.listsNothingOf(s.layers[i].entries); s.layers[i].unlisted {
 			continue
 		}
 		if s.mapped() {
@@ -194,7 +194,7 @@ func (s *Source) addMapped(ctx context.Context, i int) error {
 }
 
 // mapped reports whether the artifact says that it is one of the mapping.
-func (s *Source) mapped() bool { return s.whole.Annotations[AnnotationMapping] != "" }
+func (s *Source) mapped() bool { return s.imageManifest.Annotations[AnnotationMapping] != "" }
 
 // finish checks that the members are exactly MANIFEST's, and where symlinks end.
 func (s *Source) finish() error {

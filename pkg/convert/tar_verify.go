@@ -20,9 +20,9 @@ import (
 // that of any other holds files, folders and symlinks that MANIFEST lists, each
 // once, and nothing else.
 
-// readTar reads a tar layer from the bytes of its blob, judges it, and returns
+// verifyTarBlob reads a tar layer from the bytes of its blob, verifies it, and returns
 // its digest without compression. Nothing is kept.
-func (s *Source) readTar(ctx context.Context, i int, blob io.ReadCloser) (digest.Digest, error) {
+func (s *Source) verifyTarBlob(ctx context.Context, i int, blob io.ReadCloser) (digest.Digest, error) {
 	desc := s.manifest.Layers[i]
 	checked := layout.NewVerifier(blob, desc)
 	plain, err := layout.Decompress(ctx, s.layers[i].format.compression(), checked)
@@ -32,20 +32,20 @@ func (s *Source) readTar(ctx context.Context, i int, blob io.ReadCloser) (digest
 	defer plain.Close()
 	sum := sha256.New()
 	if s.layers[i].format == formatTar { // its digest is desc's, which is checked already
-		err = s.judgeTar(ctx, i, plain)
+		err = s.verifyTar(ctx, i, plain)
 		return desc.Digest, err
 	}
-	if err := s.judgeTar(ctx, i, io.TeeReader(plain, sum)); err != nil {
+	if err := s.verifyTar(ctx, i, io.TeeReader(plain, sum)); err != nil {
 		return "", err
 	}
 	return digest.NewDigest(digest.SHA256, sum), nil
 }
 
-// judgeTar reads an uncompressed tar up to io.EOF.
-func (s *Source) judgeTar(ctx context.Context, i int, r io.Reader) error {
+// verifyTar reads an uncompressed tar up to io.EOF.
+func (s *Source) verifyTar(ctx context.Context, i int, r io.Reader) error {
 	t := s.layers[i].tar
 	if t == nil {
-		return s.judgeForeign(i, r)
+		return s.verifyForeignTar(i, r)
 	}
 	at := int64(0)
 	for e := range t.plan.Entries() {
@@ -57,15 +57,15 @@ func (s *Source) judgeTar(ctx context.Context, i int, r io.Reader) error {
 		if e.Target != "" {
 			continue
 		}
-		if err := s.judgeContent(e.Path, io.LimitReader(r, size), size); err != nil {
+		if err := s.verifyContent(e.Path, io.LimitReader(r, size), size); err != nil {
 			return err
 		}
 	}
 	return t.checkEnd(ctx, r, at)
 }
 
-// judgeForeign compares a tar of any writer with MANIFEST.
-func (s *Source) judgeForeign(i int, r io.Reader) error {
+// verifyForeignTar compares a tar of any writer with MANIFEST.
+func (s *Source) verifyForeignTar(i int, r io.Reader) error {
 	at := map[int64]string{} // by offset: what was found here before
 	for _, h := range s.layers[i].entries {
 		if !h.Folder {
@@ -96,7 +96,7 @@ func (s *Source) judgeForeign(i int, r io.Reader) error {
 		if h.Target != "" {
 			continue
 		}
-		if err := s.judgeContent(h.Path, t, h.Size); err != nil {
+		if err := s.verifyContent(h.Path, t, h.Size); err != nil {
 			return err
 		}
 	}
@@ -107,8 +107,8 @@ func errTarChanged(object string) error {
 	return &layout.Error{Object: object, Kind: layout.ErrDigest, Msg: "the tar layer is not what it was when it was listed"}
 }
 
-// judgeContent reads a member's content to its end.
-func (s *Source) judgeContent(path string, r io.Reader, size int64) error {
+// verifyContent reads a member's content to its end.
+func (s *Source) verifyContent(path string, r io.Reader, size int64) error {
 	hash := s.carton.ModelHash()
 	if path != carton.ManifestName {
 		e, _ := s.carton.Lookup(path)
@@ -133,7 +133,7 @@ func (c *checkedTar) known() digest.Digest {
 // vouch reads a tar layer, unless that was done, and says what is wrong with it.
 // It reads it from near where that is not nil.
 func (s *Source) vouch(ctx context.Context, i int, near layout.Fetcher, moved func(off int64)) error {
-	if err := s.lookInside(ctx); err != nil {
+	if err := s.scanTars(ctx); err != nil {
 		return err
 	}
 	known := &s.layers[i].checked
@@ -153,7 +153,7 @@ func (s *Source) vouch(ctx context.Context, i int, near layout.Fetcher, moved fu
 		return err
 	}
 	defer blob.Close()
-	diffID, err := s.readTar(ctx, i, &moving{ReadCloser: blob, moved: moved})
+	diffID, err := s.verifyTarBlob(ctx, i, &moving{ReadCloser: blob, moved: moved})
 	if err != nil {
 		return s.inLayer(i, err)
 	}

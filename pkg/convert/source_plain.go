@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -43,7 +41,7 @@ func (s *Source) openPlain(files []foundFile) error {
 		}
 	}
 	for i := range files {
-		if end := final(&files[i], byPath); end != nil {
+		if end := finalFile(&files[i], byPath); end != nil {
 			files[i].place.unhashed = end.place.unhashed
 		}
 	}
@@ -54,41 +52,28 @@ func (s *Source) openPlain(files []foundFile) error {
 // beginning to its end, so that its digest vouches for the file: who reads up to
 // io.EOF has read verified content.
 func (s *Source) openUnhashed(ctx context.Context, path string, p *place) (io.ReadCloser, error) {
-	if s.life.Err() != nil {
-		return nil, fs.ErrClosed
-	}
-	ctx, cancel := s.bind(ctx)
-	blob, err := layout.OpenBlob(ctx, s.fetcher, s.manifest.Layers[p.layer])
+	tar, err := s.openVerifiedTar(ctx, p.layer)
 	if err != nil {
-		cancel()
 		return nil, err
 	}
-	plain, err := layout.Decompress(ctx, s.layers[p.layer].format.compression(), blob)
-	if err != nil {
-		cancel()
-		return nil, errors.Join(err, blob.Close())
-	}
-	t := layout.NewTarReader(plain)
+	t := layout.NewTarReader(tar)
 	for {
 		h, err := t.Next()
-		if err == nil && (h.Path != path || h.Offset != p.off || h.Size != p.size) {
-			continue
+		switch {
+		case err == io.EOF: //nolint:errorlint // Next's own
+			return nil, errors.Join(errTarChanged(path), tar.Close())
+		case err != nil:
+			return nil, errors.Join(err, tar.Close())
+		case h.Path == path && h.Offset == p.off && h.Size == p.size:
+			return &tarFile{ReadCloser: tar, t: t}, nil
 		}
-		r := &bound{ReadCloser: &tarFile{t: t, Over: iox.Over{ReadCloser: plain, Under: blob}}, life: s.life, cancel: cancel}
-		if err == io.EOF { //nolint:errorlint // Next's own
-			err = errTarChanged(path)
-		}
-		if err != nil {
-			return nil, errors.Join(err, r.Close())
-		}
-		return r, nil
 	}
 }
 
 // tarFile reads one file of a tar, and what follows up to the tar's end, before it
 // says io.EOF.
 type tarFile struct {
-	iox.Over
+	io.ReadCloser
 	t *layout.TarReader
 }
 

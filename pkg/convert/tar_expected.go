@@ -15,12 +15,12 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
-// tarCheck is what a tar layer of the mapping must be, byte for byte but for its
+// expectedTar is what a tar layer of the mapping must be, byte for byte but for its
 // members' content: it follows from the names, sizes and targets that
 // run.carton.members lists or, where there is no list, that were found in it.
 // Either is believed only as far as the bytes that come agree: the headers are
 // compared here, the content by its hash.
-type tarCheck struct {
+type expectedTar struct {
 	name  string // the layer's digest
 	plan  *layout.TarPlan
 	wrong string // what is said of another tar; "" where the annotation told the plan
@@ -28,7 +28,7 @@ type tarCheck struct {
 
 // places gives the members of the tar, in its order, and where each lies. It is to
 // be read to its end: which file is the last is only known there.
-func (t *tarCheck) places(layer int) iter.Seq2[string, *place] {
+func (t *expectedTar) places(layer int) iter.Seq2[string, *place] {
 	return func(yield func(string, *place) bool) {
 		var last *place
 		gap := int64(0)
@@ -48,7 +48,7 @@ func (t *tarCheck) places(layer int) iter.Seq2[string, *place] {
 	}
 }
 
-// checkTar makes the tarCheck of a tar layer without a list, and wants it to be
+// checkTar makes the expectedTar of a tar layer without a list, and wants it to be
 // what was found. A tar of symlinks alone, which nobody reads any more, is compared
 // as a whole.
 func (s *Source) checkTar(ctx context.Context, i int) error {
@@ -63,8 +63,8 @@ func (s *Source) checkTar(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	t := &tarCheck{name: desc.Digest.String(), plan: plan, wrong: "the tar layer is not what mapping " + Mapping + " makes of its members"}
-	if l.format == formatTar && plan.Size() != desc.Size || s.aliasIn(i) && !slices.Contains(entries, aliasEntry) {
+	t := &expectedTar{name: desc.Digest.String(), plan: plan, wrong: "the tar layer is not what mapping " + Mapping + " makes of its members"}
+	if l.format == formatTar && plan.Size() != desc.Size || s.hasModelsLink(i) && !slices.Contains(entries, modelsLink) {
 		return t.differs()
 	}
 	files := 0
@@ -96,7 +96,7 @@ func noContent(context.Context, string, int64) (io.ReadCloser, error) {
 
 // check compares the bytes from one offset to another, which hold no content,
 // with the plan's.
-func (t *tarCheck) check(ctx context.Context, r io.Reader, from, to int64) error {
+func (t *expectedTar) check(ctx context.Context, r io.Reader, from, to int64) error {
 	want, err := t.bytes(ctx, from, to)
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (t *tarCheck) check(ctx context.Context, r io.Reader, from, to int64) error
 
 // checkEnd compares what follows the last member, which ends at from, and wants
 // nothing behind it.
-func (t *tarCheck) checkEnd(ctx context.Context, r io.Reader, from int64) error {
+func (t *expectedTar) checkEnd(ctx context.Context, r io.Reader, from int64) error {
 	if err := t.check(ctx, r, from, t.plan.Size()); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (t *tarCheck) checkEnd(ctx context.Context, r io.Reader, from int64) error 
 	return nil
 }
 
-func (t *tarCheck) bytes(ctx context.Context, from, to int64) ([]byte, error) {
+func (t *expectedTar) bytes(ctx context.Context, from, to int64) ([]byte, error) {
 	r, err := t.plan.Open(ctx, from, noContent)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (t *tarCheck) bytes(ctx context.Context, from, to int64) ([]byte, error) {
 	return b, err
 }
 
-func (t *tarCheck) differs() error {
+func (t *expectedTar) differs() error {
 	err := error(&layout.Error{
 		Object: t.name, Kind: layout.ErrFormat,
 		Msg: cmp.Or(t.wrong, "the tar layer is not what its annotation "+AnnotationMembers+" says"),
@@ -168,7 +168,7 @@ func planOf(m *carton.Manifest, list []sizedLine, alias bool) (*layout.TarPlan, 
 		entries = append(entries, e)
 	}
 	if alias {
-		entries = append(entries, aliasEntry)
+		entries = append(entries, modelsLink)
 	}
 	return layout.NewTarPlan(entries)
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
-// layerInfo is what a layer's descriptor says.
-type layerInfo struct {
-	name    string // of a raw layer's member
-	format  format
-	list    []sizedLine // of a tar layer, nil where it has none
-	symlink string      // of a raw layer, "" where it is none
-	left    bool        // MANIFEST lists nothing of it: it is no member's
+// sourceLayer is what a layer's descriptor says.
+type sourceLayer struct {
+	name     string // of a raw layer's member
+	format   format
+	list     []sizedLine // of a tar layer, nil where it has none
+	symlink  string      // of a raw layer, "" where it is none
+	unlisted bool        // MANIFEST lists nothing of it: it is no member's
 
-	tar     *tarCheck          // of a tar layer of the mapping: what it must be
+	tar     *expectedTar       // of a tar layer of the mapping: what it must be
 	diffID  digest.Digest      // of a compressed tar layer that was looked into
 	scanned bool               // of a tar layer: it was looked into
 	entries []layout.TarHeader // what was found there
@@ -28,7 +28,7 @@ type layerInfo struct {
 
 // classify reads the descriptors of all layers, before any blob is read.
 func (s *Source) classify() error {
-	s.layers = make([]layerInfo, len(s.manifest.Layers))
+	s.layers = make([]sourceLayer, len(s.manifest.Layers))
 	for i, desc := range s.manifest.Layers {
 		l := &s.layers[i]
 		var ok bool
@@ -50,7 +50,7 @@ func (s *Source) classify() error {
 
 // read reads a layer's annotations. Only a layer of a known mapping can have a
 // list of members.
-func (l *layerInfo) read(desc ocispec.Descriptor, mapped bool) (err error) {
+func (l *sourceLayer) read(desc ocispec.Descriptor, mapped bool) (err error) {
 	if l.format != formatRaw {
 		if list, ok := desc.Annotations[AnnotationMembers]; ok && mapped {
 			if l.list, err = parseMembers(list); err != nil {
@@ -105,7 +105,7 @@ func layerName(annotations map[string]string) (string, error) {
 func (s *Source) checkTitles() error {
 	for i, desc := range s.manifest.Layers {
 		title, name := desc.Annotations[ocispec.AnnotationTitle], s.layers[i].name
-		if s.layers[i].format == formatRaw && !s.layers[i].left && title != "" && title != name {
+		if s.layers[i].format == formatRaw && !s.layers[i].unlisted && title != "" && title != name {
 			return &carton.Error{
 				Path: name, Kind: carton.ErrFormat,
 				Msg: fmt.Sprintf("the layer's title differs from its path: got %.128q", title),

@@ -164,7 +164,7 @@ func TestAnotherFolderModels(t *testing.T) {
 	})
 	t.Run("in an artifact", func(t *testing.T) {
 		s, desc := changed(t, Options{Layers: FormTar}, func(s *shelf, m *ocispec.Manifest) {
-			plan, err := layout.NewTarPlan([]layout.TarEntry{aliasEntry})
+			plan, err := layout.NewTarPlan([]layout.TarEntry{modelsLink})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -157,7 +157,7 @@ func (s *Source) useFiles(files []foundFile, prefix string) error {
 	for i := range files {
 		f := &files[i]
 		if f.hash == "" {
-			end := final(f, byPath)
+			end := finalFile(f, byPath)
 			if end == nil {
 				return &carton.Error{Path: f.path, Kind: carton.ErrFormat, Msg: "is a symlink that ends at no file of the artifact"}
 			}
@@ -186,13 +186,7 @@ func (s *Source) useFiles(files []foundFile, prefix string) error {
 	return s.finish()
 }
 
-// final follows symlinks to a regular file, nil where there is none.
-func final(f *foundFile, byPath map[string]*foundFile) *foundFile {
-	for range carton.MaxSymlinks + 1 {
-		if f == nil || f.place.link == "" {
-			return f
-		}
-		f = byPath[path.Join(path.Dir(f.path), f.place.link)]
-	}
-	return nil
+// finalFile follows symlinks to a regular file, nil where there is none.
+func finalFile(f *foundFile, byPath map[string]*foundFile) *foundFile {
+	return finalOf(f, func(f *foundFile) (string, string) { return f.path, f.place.link }, byPath)
 }

@@ -19,7 +19,7 @@ func (s *Source) leaveUnlisted() {
 	for i := range s.layers {
 		l := &s.layers[i]
 		if _, ok := s.carton.Lookup(l.name); l.format == formatRaw && l.name != carton.ManifestName {
-			l.left = !ok
+			l.unlisted = !ok
 		}
 	}
 }
@@ -46,7 +46,7 @@ func (s *Source) Unlisted() []string {
 	defer s.mu.Unlock()
 	var names []string
 	for i := range s.layers {
-		if s.layers[i].left {
+		if s.layers[i].unlisted {
 			names = append(names, s.nameOf(i))
 		}
 	}

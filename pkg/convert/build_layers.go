@@ -41,27 +41,26 @@ func (p *planner) layers() ([]*layer, error) {
 			return nil, &carton.Error{Path: m.Path, Kind: carton.ErrFormat, Msg: "is a symlink whose target is not in the carton"}
 		}
 	}
-	most := p.opts.maxLayers()
-	c, ok := chooseCut(p.members, p.roles, p.opts.BundleBelow, most, func(c cut) int { return len(p.cut(c)) + len(p.extras) })
-	layers := append(p.cut(c), p.extras...)
+	b, ok := p.chooseBundling()
+	layers := append(p.layersFor(b), p.extras...)
 	if !ok {
-		return nil, hint.With(fmt.Errorf("the carton makes %d layers, want at most %d", len(layers), most),
+		return nil, hint.With(fmt.Errorf("the carton makes %d layers, want at most %d", len(layers), p.opts.maxLayers()),
 			"bundle larger members (%s), or leave the choice to the mapping", hint.BundleBelow)
 	}
 	return layers, nil
 }
 
-// cut makes the layers of one cut.
-func (p *planner) cut(c cut) []*layer {
+// layersFor makes the layers of a bundling.
+func (p *planner) layersFor(b bundling) []*layer {
 	var head, raw []*layer
-	tars := map[category]*tars{}
+	tarsOf := map[category]*tars{}
 	for _, cat := range categories {
-		tars[cat] = newTars(cat, c.bundle)
+		tarsOf[cat] = &tars{category: cat, limit: b.bundle}
 	}
 	if form := p.form(carton.ManifestName, 0); form == formatRaw {
 		head = append(head, &layer{name: carton.ManifestName, category: categoryConfig, format: form, manifest: true})
 	} else {
-		head = append(head, tars[categoryConfig].single(form, nil))
+		head = append(head, tarsOf[categoryConfig].single(form, nil))
 	}
 	for i := range p.members {
 		m := &p.members[i]
@@ -69,22 +68,22 @@ func (p *planner) cut(c cut) []*layer {
 		cat := p.roles.of(m.Path, target.Size)
 		layer := &layer{name: m.Path, category: cat, format: formatRaw, members: []*carton.Member{m}}
 		switch form := p.form(m.Path, target.Size); {
-		case !c.alone(target):
-			tars[cat].bundle(m)
+		case !p.alone(b, target):
+			tarsOf[cat].bundle(m)
 		case m.Target != "" && (form != formatRaw || p.form(target.Path, target.Size) != formatRaw):
-			tars[cat].bundle(m)
+			tarsOf[cat].bundle(m)
 		case form == formatRaw && m.Path == carton.InfoName:
 			head = append(head, layer)
 		case form == formatRaw:
 			raw = append(raw, layer)
 		case m.Path == carton.InfoName:
-			head = append(head, tars[cat].single(form, m))
+			head = append(head, tarsOf[cat].single(form, m))
 		default:
-			tars[cat].alone = append(tars[cat].alone, m)
+			tarsOf[cat].alone = append(tarsOf[cat].alone, m)
 		}
 	}
 	for _, cat := range categories {
-		head = append(head, tars[cat].layers(p.bundleFormat(cat))...)
+		head = append(head, tarsOf[cat].layers(p.bundleFormat(cat))...)
 	}
 	return append(head, raw...)
 }
@@ -113,11 +112,21 @@ func (p *planner) bundleFormat(c category) format {
 // final returns the regular member that m is or ends at, nil where there is
 // none.
 func (p *planner) final(m *carton.Member) *carton.Member {
+	return finalOf(m, func(m *carton.Member) (string, string) { return m.Path, m.Target }, p.byPath)
+}
+
+// finalOf follows symlinks from a file to what is none, nil where there is nothing.
+// link returns a file's path, and its target where it is a symlink.
+func finalOf[File any](f *File, link func(*File) (path, target string), byPath map[string]*File) *File {
 	for range carton.MaxSymlinks + 1 {
-		if m == nil || m.Target == "" {
-			return m
+		if f == nil {
+			return nil
 		}
-		m = p.byPath[path.Join(path.Dir(m.Path), m.Target)]
+		from, target := link(f)
+		if target == "" {
+			return f
+		}
+		f = byPath[path.Join(path.Dir(from), target)]
 	}
 	return nil
 }
@@ -131,8 +140,6 @@ type tars struct {
 	alone    []*carton.Member // each gets a tar of its own
 	symlinks []*carton.Member
 }
-
-func newTars(c category, limit int64) *tars { return &tars{category: c, limit: limit} }
 
 func (t *tars) bundle(m *carton.Member) {
 	if m.Target != "" {

@@ -62,7 +62,7 @@ func (s *Source) tarsCanBeShared() bool {
 	for i := range s.layers {
 		l := &s.layers[i]
 		switch {
-		case l.left:
+		case l.unlisted:
 		case l.format != formatRaw:
 			tars++
 		case l.symlink == "" && (l.name == carton.ManifestName || l.name == carton.InfoName):
@@ -79,7 +79,7 @@ func (s *imageSpec) share(ctx context.Context, src *Source, b *builder) error {
 	for i, desc := range src.manifest.Layers {
 		l := &src.layers[i]
 		switch {
-		case l.left:
+		case l.unlisted:
 		case l.format != formatRaw:
 			tar := inImage(src.tarLayer(i), l.format, desc.Annotations[AnnotationMembers])
 			s.layers = append(s.layers, imageLayer{Layer: tar, checked: &l.checked})
