@@ -3,7 +3,14 @@ package carton
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+)
+
+var (
+	licenseID  = regexp.MustCompile(`^[A-Za-z0-9.-]+\+?$`)
+	exception  = regexp.MustCompile(`^[A-Za-z0-9.-]+$`)
+	licenseRef = regexp.MustCompile(`^(?:DocumentRef-[A-Za-z0-9.-]+:)?LicenseRef-[A-Za-z0-9.-]+$`)
 )
 
 // checkLicense wants an SPDX licence expression
@@ -12,104 +19,48 @@ import (
 // alone: SPDX's list has some 700 and grows with every release, so that any copy of
 // it here would warn of licences that are right.
 func checkLicense(s string) error {
-	p := licenseParser{words: licenseWords(s)}
-	if err := p.expression(0); err != nil {
+	if err := checkLicenseWords(strings.Fields(strings.NewReplacer("(", " ( ", ")", " ) ").Replace(s))); err != nil {
 		return fmt.Errorf("%s is not an SPDX expression: %w", quoteShort(s), err)
 	}
-	if p.word() != "" {
-		return fmt.Errorf("%s is not an SPDX expression: got %s, want AND, OR or the end", quoteShort(s), quoteShort(p.word()))
-	}
 	return nil
 }
 
-// licenseWords cuts an expression at spaces and parentheses.
-func licenseWords(s string) []string {
-	s = strings.ReplaceAll(s, "(", " ( ")
-	return strings.Fields(strings.ReplaceAll(s, ")", " ) "))
-}
-
-type licenseParser struct{ words []string }
-
-func (p *licenseParser) word() string {
-	if len(p.words) == 0 {
-		return ""
-	}
-	return p.words[0]
-}
-
-// expression parses terms with AND or OR between them. Which binds tighter
-// makes no difference to whether it is one.
-func (p *licenseParser) expression(depth int) error {
-	for {
-		if err := p.term(depth); err != nil {
-			return err
+// checkLicenseWords reads words one after another. Whether AND or OR binds tighter
+// makes no difference to whether it is an expression.
+func checkLicenseWords(words []string) error {
+	depth, due := 0, true // parentheses that are open, and whether a licence is due
+	for i, w := range words {
+		behindWith := i > 0 && words[i-1] == "WITH"
+		switch {
+		case due && behindWith && exception.MatchString(w):
+			due = false
+		case due && behindWith:
+			return fmt.Errorf("%s behind WITH is not an exception's id", quoteShort(w))
+		case due && w == "(":
+			depth++
+		case due && !isLicense(w):
+			return fmt.Errorf("%s is not a licence's id", quoteShort(w))
+		case due:
+			due = false
+		case w == "AND", w == "OR", w == "WITH" && i > 0 && isLicense(words[i-1]) && !(i > 1 && words[i-2] == "WITH"):
+			due = true
+		case w == ")" && depth > 0:
+			depth--
+		default:
+			return fmt.Errorf("%s stands where AND, OR or the end should be", quoteShort(w))
 		}
-		if w := p.word(); w != "AND" && w != "OR" {
-			return nil
-		}
-		p.words = p.words[1:]
 	}
-}
-
-func (p *licenseParser) term(depth int) error {
-	w := p.word()
-	if w == "" {
+	switch {
+	case due:
 		return errors.New("ends where a licence should be")
-	}
-	p.words = p.words[1:]
-	if w == "(" {
-		if depth == MaxNesting {
-			return fmt.Errorf("parentheses nest deeper than %d", MaxNesting)
-		}
-		if err := p.expression(depth + 1); err != nil {
-			return err
-		}
-		if p.word() != ")" {
-			return errors.New("a parenthesis is not closed")
-		}
-		p.words = p.words[1:]
-		return nil
-	}
-	if err := checkLicenseID(w); err != nil {
-		return err
-	}
-	if p.word() != "WITH" {
-		return nil
-	}
-	p.words = p.words[1:]
-	exception := p.word()
-	if !isLicenseID(exception) {
-		return fmt.Errorf("got %s, want an exception after WITH", quoteShort(exception))
-	}
-	p.words = p.words[1:]
-	return nil
-}
-
-// checkLicenseID wants an id, an id with a +, or a reference to a licence that
-// SPDX has not listed: [DocumentRef-ID:]LicenseRef-ID.
-func checkLicenseID(w string) error {
-	ref := w
-	if doc, after, ok := strings.Cut(w, ":"); ok {
-		id, isDoc := strings.CutPrefix(doc, "DocumentRef-")
-		if !isDoc || !isLicenseID(id) {
-			return fmt.Errorf("got %s, want DocumentRef-ID:LicenseRef-ID", quoteShort(w))
-		}
-		ref = after
-	}
-	if id, ok := strings.CutPrefix(ref, "LicenseRef-"); ok && isLicenseID(id) {
-		return nil
-	}
-	if !isLicenseID(strings.TrimSuffix(w, "+")) || strings.HasPrefix(w, "LicenseRef-") {
-		return fmt.Errorf("got %s, want a licence id", quoteShort(w))
+	case depth > 0:
+		return errors.New("a parenthesis is not closed")
 	}
 	return nil
 }
 
-func isLicenseID(s string) bool {
-	for _, c := range []byte(s) {
-		if !isAlnum(c) && c != '-' && c != '.' {
-			return false
-		}
-	}
-	return s != ""
+// isLicense reports whether a word is an id, an id with a +, or a reference to a
+// licence that SPDX has not listed.
+func isLicense(w string) bool {
+	return licenseRef.MatchString(w) || licenseID.MatchString(w) && !strings.HasPrefix(w, "LicenseRef-")
 }
