@@ -78,7 +78,6 @@ func Extract(ctx context.Context, dir string, src Source, opts ExtractOptions) e
 		transfer: transfer{src, opts.Concurrency, opts.Progress, opts.Copies},
 		out:      out,
 		partial:  download.NewPartial(out),
-		root:     folderPrefix(opts.Folder),
 	}
 	if err := x.partial.End(x.fill(ctx, opts)); err != nil {
 		return err
@@ -91,23 +90,19 @@ func Extract(ctx context.Context, dir string, src Source, opts ExtractOptions) e
 
 // fill chooses the members and writes them.
 func (x *extraction) fill(ctx context.Context, opts ExtractOptions) error {
-	all, err := listMembers(ctx, x.src)
+	chosen, err := chooseOf(ctx, x.src, opts)
 	if err != nil {
 		return err
 	}
-	chosen, err := choose(all, opts)
-	if err != nil {
+	x.root = chosen.prefix
+	if err := x.out.MayReplace(chosen.replaceable()); err != nil {
 		return err
 	}
-	whole := len(chosen) == len(all) && x.root == ""
-	if err := x.out.MayReplace(replaceable(chosen, whole, x.root)); err != nil {
+	if err := x.src.Sizes(ctx, chosen.members); err != nil {
 		return err
 	}
-	if err := x.src.Sizes(ctx, chosen); err != nil {
-		return err
-	}
-	err = x.write(ctx, chosen)
-	if err == nil && whole {
+	err = x.write(ctx, chosen.members)
+	if err == nil && chosen.whole {
 		err = x.manifest()
 	}
 	return err

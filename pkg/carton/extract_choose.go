@@ -1,6 +1,7 @@
 package carton
 
 import (
+	"context"
 	"io/fs"
 	"path"
 	"slices"
@@ -8,6 +9,24 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 )
+
+// choice is what is extracted of a carton.
+type choice struct {
+	members []Member
+	prefix  string // of member paths, that is left out: "", or ends in "/"
+	whole   bool   // all members, each at its own path
+}
+
+// chooseOf lists the members of a source and chooses those to extract.
+func chooseOf(ctx context.Context, src Source, opts ExtractOptions) (choice, error) {
+	all, err := listMembers(ctx, src)
+	if err != nil {
+		return choice{}, err
+	}
+	chosen, err := choose(all, opts)
+	prefix := folderPrefix(opts.Folder)
+	return choice{chosen, prefix, len(chosen) == len(all) && prefix == ""}, err
+}
 
 // choose returns the members to extract. A symlink whose target is not among
 // them is returned as the file that it stands for.

@@ -20,11 +20,7 @@ import (
 // source and options would make: "" for nothing, after every file of it was read and
 // had the hash that the source's MANIFEST lists. An error is one of reading.
 func CompareFolder(ctx context.Context, dir string, src Source, opts ExtractOptions) (string, error) {
-	all, err := listMembers(ctx, src)
-	if err != nil {
-		return "", err
-	}
-	chosen, err := choose(all, opts)
+	chosen, err := chooseOf(ctx, src, opts)
 	if err != nil {
 		return "", err
 	}
@@ -35,26 +31,25 @@ func CompareFolder(ctx context.Context, dir string, src Source, opts ExtractOpti
 	defer root.Close()
 	c := &comparison{
 		transfer: transfer{src: src, concurrency: opts.Concurrency, progress: opts.Progress},
-		root:     root, prefix: folderPrefix(opts.Folder),
+		root:     root, choice: chosen,
 	}
-	whole := len(chosen) == len(all) && c.prefix == ""
-	if what, err := c.names(dir, chosen, whole); what != "" || err != nil {
+	if what, err := c.names(dir); what != "" || err != nil {
 		return what, err
 	}
-	if whole {
+	if c.whole {
 		raw, err := readOwnFile(localfile.FS(root), ManifestName, MaxManifestBytes)
 		if err != nil || !bytes.Equal(raw, src.Manifest().Bytes()) {
 			return "has another MANIFEST", nil
 		}
 	}
-	return c.contents(ctx, chosen)
+	return c.contents(ctx)
 }
 
 // comparison is a folder that is being read.
 type comparison struct {
 	transfer
-	root   *os.Root
-	prefix string // as of an extraction
+	choice
+	root *os.Root
 
 	mu   sync.Mutex
 	what string // the first difference
@@ -68,12 +63,12 @@ func (c *comparison) done(Member, download.File, int64, uint32) error { return n
 func (c *comparison) to(m Member) string                              { return m.Path[len(c.prefix):] }
 
 // names looks for what should not be there.
-func (c *comparison) names(dir string, chosen []Member, whole bool) (string, error) {
+func (c *comparison) names(dir string) (string, error) {
 	names := map[string]bool{} // of files, true; of folders, false
-	if whole {
+	if c.whole {
 		names[ManifestName] = true
 	}
-	for _, m := range chosen {
+	for _, m := range c.members {
 		names[c.to(m)] = true
 		for d := path.Dir(c.to(m)); d != "."; d = path.Dir(d) {
 			names[d] = false
@@ -90,11 +85,11 @@ func (c *comparison) names(dir string, chosen []Member, whole bool) (string, err
 }
 
 // contents reads what should be there, until something differs.
-func (c *comparison) contents(ctx context.Context, chosen []Member) (string, error) {
+func (c *comparison) contents(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var files []Member
-	for _, m := range chosen {
+	for _, m := range c.members {
 		if m.Target == "" {
 			m.Bundle, m.Ranged = 0, false
 			files = append(files, m)

@@ -12,21 +12,17 @@ import (
 // Replace, may replace the folder dir; else an error that names the first few
 // files there that are none of a pull's. Where there is no such folder it is nil.
 func CheckReplace(ctx context.Context, dir string, src Source, opts ExtractOptions) error {
-	all, err := listMembers(ctx, src)
+	chosen, err := chooseOf(ctx, src, opts)
 	if err != nil {
 		return err
 	}
-	chosen, err := choose(all, opts)
-	if err != nil {
-		return err
-	}
-	return place.CheckReplace(dir, replaceable(chosen, len(chosen) == len(all), folderPrefix(opts.Folder)))
+	return place.CheckReplace(dir, chosen.replaceable())
 }
 
 // replaceable says what may be removed of a folder that is to be replaced: what
 // the MANIFEST there lists, MANIFEST and LINKS. A choice of members has no
 // MANIFEST; it may take the place of what has the names that it writes.
-func replaceable(chosen []Member, whole bool, root string) place.Known {
+func (c choice) replaceable() place.Known {
 	return func(old fs.FS) func(p string, folder bool) bool {
 		names := map[string]bool{} // of files, true; of folders, false
 		add := func(p string) {
@@ -38,9 +34,9 @@ func replaceable(chosen []Member, whole bool, root string) place.Known {
 				names[dir] = false
 			}
 		}
-		if !whole || root != "" {
-			for _, m := range chosen {
-				add(m.Path[len(root):])
+		if !c.whole {
+			for _, m := range c.members {
+				add(m.Path[len(c.prefix):])
 			}
 		}
 		if raw, err := readOwnFile(old, ManifestName, MaxManifestBytes); err == nil {

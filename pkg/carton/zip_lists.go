@@ -3,7 +3,6 @@ package carton
 import (
 	"bytes"
 	"context"
-	"io"
 	"slices"
 
 	"github.com/carton-oci/carton-oci/internal/zipdir"
@@ -89,16 +88,8 @@ func (z *Reader) readSmall(e *zipdir.Entry) ([]byte, error) {
 	}
 	defer r.Close()
 	b := bytes.NewBuffer(make([]byte, 0, min(e.Size, 1<<20)+bytes.MinRead))
-	if _, err := b.ReadFrom(io.LimitReader(r, e.Size+1)); err != nil {
-		return nil, of(e.Name, err)
-	}
-	if got := int64(b.Len()); got != e.Size {
-		return nil, errorf(ErrChecksum, e.Name, "content is not the %d bytes that the zip says", e.Size)
-	}
-	if got := crcOf(b.Bytes()); e.CRC != 0 && got != e.CRC {
-		return nil, errorf(ErrChecksum, e.Name, "got CRC %08x, the zip says %08x", got, e.CRC)
-	}
-	return b.Bytes(), nil
+	_, err = b.ReadFrom(verify(r, e.Name, "", e.Size, e.CRC))
+	return b.Bytes(), err
 }
 
 // Findings implements [Source]: what only the zip can tell. Info-ZIP writes names
