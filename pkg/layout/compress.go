@@ -53,7 +53,7 @@ func Compress(c Compression, r io.ReadCloser) (io.ReadCloser, error) {
 		}
 		e.w = w
 	default:
-		return nil, errorf(ErrFormat, "layer", "got the compression %q, want gzip or zstd", string(c))
+		return nil, errorf(ErrFormat, "layer", "has the compression %q; gzip and zstd are known", string(c))
 	}
 	return e, nil
 }

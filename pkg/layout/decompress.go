@@ -25,7 +25,7 @@ func Decompress(ctx context.Context, c Compression, r io.Reader) (io.ReadCloser,
 	case Zstd:
 		d.body = zstdframe.NewReader(ctx, &d.src, MaxZstdWindow)
 	default:
-		return nil, errorf(ErrFormat, "layer", "got the compression %q, want gzip or zstd", string(c))
+		return nil, errorf(ErrFormat, "layer", "has the compression %q; gzip and zstd are known", string(c))
 	}
 	return d, nil
 }

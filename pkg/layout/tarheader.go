@@ -64,15 +64,15 @@ func parseRawHeader(b *[blockSize]byte) (*rawHeader, error) {
 		}
 	case strings.Repeat("\x00", lenMagic):
 	default:
-		return nil, errorf(ErrFormat, name, "got the tar magic %q, want ustar or GNU's", b[offMagic:][:lenMagic])
+		return nil, errorf(ErrFormat, name, "its tar header has the magic %q, which is neither ustar's nor GNU's", b[offMagic:][:lenMagic])
 	}
 	var ok bool
 	if h.size, ok = tarNumber(b[offSize:][:lenSize]); !ok {
-		return nil, errorf(ErrFormat, name, "got the size field %q in a tar header, want a number", b[offSize:][:lenSize])
+		return nil, errorf(ErrFormat, name, "its tar header states the size %q, which can't be one", b[offSize:][:lenSize])
 	}
 	h.sizeIsMax = h.size == 1<<33-1
 	if h.mode, ok = tarNumber(b[offMode:][:lenMode]); !ok {
-		return nil, errorf(ErrFormat, name, "got the mode field %q in a tar header, want a number", b[offMode:][:lenMode])
+		return nil, errorf(ErrFormat, name, "its tar header states the mode %q, which can't be one", b[offMode:][:lenMode])
 	}
 	return h, nil
 }
@@ -82,13 +82,13 @@ func (h *rawHeader) check() error {
 	switch h.kind {
 	case tar.TypeReg, '\x00', tar.TypeDir, tar.TypeSymlink:
 	case tar.TypeLink:
-		return errorf(ErrFormat, h.name, "is a hard link, want files, folders and symlinks only")
+		return errorf(ErrFormat, h.name, "is a hard link; a layer holds only files, folders and symlinks")
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
-		return errorf(ErrFormat, h.name, "is a device or FIFO, want files, folders and symlinks only")
+		return errorf(ErrFormat, h.name, "is a device or FIFO; a layer holds only files, folders and symlinks")
 	case tar.TypeGNUSparse:
-		return errorf(ErrFormat, h.name, "is a sparse file, want files, folders and symlinks only")
+		return errorf(ErrFormat, h.name, "is a sparse file; a layer holds only files, folders and symlinks")
 	default:
-		return errorf(ErrFormat, h.name, "got the tar entry type %q, want files, folders and symlinks only", h.kind)
+		return errorf(ErrFormat, h.name, "has the tar type %q; a layer holds only files, folders and symlinks", h.kind)
 	}
 	if h.kind != tar.TypeDir && h.kind != tar.TypeSymlink && h.mode&modeSetID != 0 {
 		return errorf(ErrFormat, h.name, "is setuid or setgid (mode %04o)", h.mode)

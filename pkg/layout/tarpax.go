@@ -43,7 +43,7 @@ func (m *tarMeta) addPAX(data string) error {
 		case "size":
 			n, err := strconv.ParseInt(value, 10, 64)
 			if err != nil || n < 0 || value[0] == '+' {
-				return errorf(ErrFormat, "", "got the size %q in a PAX header, want a number", value)
+				return errorf(ErrFormat, "", "a PAX header states the size %q, which can't be one", value)
 			}
 			if m.size >= 0 {
 				return errorf(ErrFormat, "", "tar entry has two sizes in its extended headers")
@@ -77,9 +77,9 @@ func (m *tarMeta) addGNU(field *string, data, what string) error {
 func setOnce(field *string, value, what string) error {
 	switch {
 	case *field != "":
-		return errorf(ErrFormat, value, "tar entry has two of %s in its extended headers", what)
+		return errorf(ErrFormat, value, "extended headers name its %s twice", what)
 	case value == "" || strings.Contains(value, "\x00"):
-		return errorf(ErrFormat, "", "got the %s %q in an extended header", what, value)
+		return errorf(ErrFormat, "", "an extended header states the %s %q, which can't be one", what, value)
 	}
 	*field = value
 	return nil
@@ -98,7 +98,7 @@ func (m *tarMeta) apply(h *rawHeader) error {
 	if m.size >= 0 {
 		same := h.size == m.size || h.size == 0 || (h.sizeIsMax && m.size > h.size)
 		if !same {
-			return errorf(ErrFormat, h.name, "got the sizes %d in a PAX header and %d in the tar header", m.size, h.size)
+			return errorf(ErrFormat, h.name, "a PAX header states the size %d, the tar header %d", m.size, h.size)
 		}
 		h.size = m.size
 	}
@@ -116,13 +116,13 @@ func paxRecords(data string, f func(key, value string) error) error {
 		digits, _, found := strings.Cut(data, " ")
 		n, err := strconv.ParseUint(digits, 10, 31)
 		if !found || err != nil || n > uint64(len(data)) || n < uint64(len(digits))+3 || data[n-1] != '\n' {
-			return errorf(ErrFormat, "", "got a PAX record that is not LENGTH KEY=VALUE")
+			return errorf(ErrFormat, "", "a PAX record is not of the form LENGTH KEY=VALUE")
 		}
 		record := data[len(digits)+1 : n-1]
 		data = data[n:]
 		key, value, found := strings.Cut(record, "=")
 		if !found || key == "" || strings.Contains(key, "\x00") {
-			return errorf(ErrFormat, "", "got a PAX record that is not LENGTH KEY=VALUE")
+			return errorf(ErrFormat, "", "a PAX record is not of the form LENGTH KEY=VALUE")
 		}
 		if err := f(key, value); err != nil {
 			return err

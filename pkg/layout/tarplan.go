@@ -85,7 +85,7 @@ func NewTarPlan(entries []TarEntry) (*TarPlan, error) {
 		it.header = off
 		it.data = off + int64(len(header))
 		if it.Size > math.MaxInt64/2-it.data {
-			return nil, errorf(ErrFormat, it.Path, "got a size of %d bytes, too large for a tar", it.Size)
+			return nil, errorf(ErrFormat, it.Path, "is %d bytes, which is too large for a tar", it.Size)
 		}
 		off = it.data + padded(it.Size)
 	}
@@ -160,15 +160,15 @@ func checkTarEntry(e TarEntry) error {
 	p := e.Path
 	switch {
 	case p == "" || p == "." || p[0] == '/' || path.Clean(p) != p || p == ".." || strings.HasPrefix(p, "../"):
-		return errorf(ErrFormat, p, "is no relative, clean path for a tar")
+		return errorf(ErrFormat, p, "is not the relative, clean path that a tar needs")
 	case strings.ContainsRune(p, 0) || !utf8.ValidString(p):
-		return errorf(ErrFormat, p, "is no UTF-8 without NUL, which a tar needs")
+		return errorf(ErrFormat, p, "holds a NUL or is not UTF-8, and a tar can't name it so")
 	case strings.ContainsRune(e.Target, 0) || !utf8.ValidString(e.Target):
-		return errorf(ErrFormat, p, "its target is no UTF-8 without NUL, which a tar needs")
+		return errorf(ErrFormat, p, "its target holds a NUL or is not UTF-8, and a tar can't name it so")
 	case e.Size < 0:
-		return errorf(ErrFormat, p, "got a size of %d bytes", e.Size)
+		return errorf(ErrFormat, p, "its size is %d bytes; a size is 0 or more", e.Size)
 	case e.Target != "" && e.Size != 0:
-		return errorf(ErrFormat, p, "is a symlink with a size of %d bytes, want 0", e.Size)
+		return errorf(ErrFormat, p, "is a symlink of %d bytes; a symlink has none", e.Size)
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func (it *tarItem) headerBytes() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	if err := tar.NewWriter(&b).WriteHeader(&h); err != nil {
-		return nil, &Error{Object: it.Path, Kind: ErrFormat, Msg: "has no tar header", Err: err}
+		return nil, &Error{Object: it.Path, Kind: ErrFormat, Msg: "does not fit a tar header", Err: err}
 	}
 	return b.Bytes(), nil
 }

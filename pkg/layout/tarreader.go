@@ -123,7 +123,7 @@ func (t *TarReader) header() (*rawHeader, error) {
 		return nil, err
 	}
 	if !isZero(b[:]) {
-		return nil, errorf(ErrFormat, "tar", "has a single zero block, want two at the end")
+		return nil, errorf(ErrFormat, "tar", "has one zero block at its end instead of two")
 	}
 	return nil, t.zerosToEOF()
 }
@@ -136,7 +136,7 @@ func (t *TarReader) extend(meta *tarMeta, raw *rawHeader) (bool, error) {
 		return false, nil
 	}
 	if raw.size > maxTarMeta {
-		return false, errorf(ErrLimit, "tar", "has an extended header of %d bytes, want at most %d", raw.size, maxTarMeta)
+		return false, errorf(ErrLimit, "tar", "has an extended header of %d bytes; at most %d are read", raw.size, maxTarMeta)
 	}
 	data := make([]byte, raw.size)
 	if err := t.full(data); err != nil {
@@ -178,9 +178,9 @@ func (t *TarReader) entry(meta *tarMeta, raw *rawHeader) (*TarHeader, error) {
 	case slash && !folder:
 		return nil, errorf(ErrFormat, raw.name, "is a file whose name ends in a slash")
 	case raw.size > math.MaxInt64/2-t.off:
-		return nil, errorf(ErrFormat, raw.name, "got a size of %d bytes, too large for a tar", raw.size)
+		return nil, errorf(ErrFormat, raw.name, "is %d bytes, which is too large for a tar", raw.size)
 	case (folder || raw.kind == tar.TypeSymlink) && raw.size != 0:
-		return nil, errorf(ErrFormat, raw.name, "is a folder or symlink of %d bytes, want 0", raw.size)
+		return nil, errorf(ErrFormat, raw.name, "is a folder or symlink of %d bytes; it has none", raw.size)
 	case raw.kind == tar.TypeSymlink && raw.link == "":
 		return nil, errorf(ErrFormat, raw.name, "is a symlink without a target")
 	case raw.kind == tar.TypeSymlink:

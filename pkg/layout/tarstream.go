@@ -155,7 +155,7 @@ func (s *tarStream) readContent(b []byte) (int, error) {
 		n, err := s.content.Read(make([]byte, 1))
 		switch {
 		case n > 0:
-			return 0, errorf(ErrDigest, s.path, "got more bytes than the planned size")
+			return 0, errorf(ErrDigest, s.path, "its content is longer than was planned")
 		case err == nil:
 			return 0, nil
 		case err != io.EOF:
@@ -170,7 +170,7 @@ func (s *tarStream) readContent(b []byte) (int, error) {
 	case atEnd && s.left == 0:
 		return n, s.closeContent()
 	case atEnd:
-		return n, errorf(ErrDigest, s.path, "got %d bytes less than the planned size", s.left)
+		return n, errorf(ErrDigest, s.path, "its content ends %d bytes before its planned size", s.left)
 	case err != nil:
 		return n, fmt.Errorf("read %s: %w", quote(s.path), err)
 	}

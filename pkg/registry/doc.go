@@ -8,7 +8,7 @@
 // and sends the tail. It turns to chunks where they are asked for, or a blob is refused
 // in one piece (413), or its connection is reset time after time before anything
 // arrives; to one piece again, where chunks are refused; and then to a new session
-// (strategy.go). The newest Location counts. A chunk is never a
+// (upload_strategy.go). The newest Location counts. A chunk is never a
 // single byte, nor shorter than OCI-Chunk-Min-Length, and is streamed. What the
 // Range of a session says is believed where it can be: an end that is off by one
 // is forgiven, one that does not move is not asked for again, and the digest has
