@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/pkg/carton"
-	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/opencontainers/go-digest"
@@ -199,53 +195,4 @@ func writeCarton(ctx context.Context, src *opened, opts PullOptions, links *cart
 		result.LinksNeedToken = !anybodyCanRead(ctx, src, links)
 	}
 	return carton.Assemble(ctx, opts.Output, src.Source, o)
-}
-
-// checkLinkBase refuses a base for links that holds a secret, which would be in
-// every copy of the carton, or that HASH can't be put behind.
-func checkLinkBase(base string) error {
-	if base == "" {
-		return nil
-	}
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return location.Errorf(base, "links need a base like https://host/path")
-	}
-	if what := secret.Of(u); what != "" {
-		err := location.Errorf(base, "the base for links has %s: LINKS is for everybody", what)
-		return hint.With(err, "name a server that needs no password")
-	}
-	if strings.ContainsAny(base, "?#") {
-		return location.Errorf(base, "links end in a hash, and their base can't have a query or a fragment")
-	}
-	return nil
-}
-
-// thinLinks says where the members that a thin carton leaves out are.
-func thinLinks(ctx context.Context, src *opened, base string) (*carton.Links, error) {
-	if src.artifact == nil {
-		err := fmt.Errorf("thin: %s is no artifact, want one whose layers can be linked", src.loc.Redacted())
-		return nil, hint.With(err, "push it, and pull %s what was pushed", hint.Thin)
-	}
-	repo := src.site.repo()
-	switch {
-	case base != "":
-		return convert.ThinLinks(ctx, src.artifact, func(d digest.Digest) string {
-			return trimSlash(base) + "/" + d.Encoded()
-		})
-	case repo == nil:
-		err := fmt.Errorf("thin: %s has no address that links could name", src.loc)
-		return nil, hint.With(err, "%s https://HOST/PATH names a server that has every file as PATH/HASH", hint.LinkBase)
-	}
-	return convert.ThinLinks(ctx, src.artifact, repo.BlobURL)
-}
-
-// anybodyCanRead asks for one of the links as a loader would: without
-// credentials.
-func anybodyCanRead(ctx context.Context, src *opened, links *carton.Links) bool {
-	for hash := range links.URLs {
-		ok, err := src.site.repo().PublicBlob(ctx, digest.NewDigestFromEncoded(digest.SHA256, hash))
-		return ok && err == nil
-	}
-	return true
 }

@@ -178,5 +178,3 @@ func refuseInside(from location.Location, out string) error {
 	err := location.Errorf(out, "would be written into what is read, %s", from)
 	return hint.With(err, "name a place outside of it")
 }
-
-func trimSlash(s string) string { return strings.TrimRight(s, "/") }
