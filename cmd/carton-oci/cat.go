@@ -27,7 +27,7 @@ to be used.`,
 			defer src.Close()
 			r, err := src.Open(c.Context, c.Args().Get(1))
 			if err != nil {
-				return adviseMember(src.fail(err), src, c.Args().Get(1))
+				return hintMember(src.fail(err), src, c.Args().Get(1))
 			}
 			defer r.Close()
 			if _, err = io.Copy(s.out, r); err != nil {
@@ -38,9 +38,9 @@ to be used.`,
 	}
 }
 
-// adviseMember adds to the error about a path that is not in the carton which one
+// hintMember adds to the error about a path that is not in the carton which one
 // may have been meant.
-func adviseMember(err error, src *source, path string) error {
+func hintMember(err error, src *source, path string) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -171,7 +172,7 @@ func (s *session) printChange(c inspect.Change, d *inspect.Difference) {
 		s.linef("changed  %s", c.A.Path)
 		rows := [][]string{}
 		for _, f := range d.Info {
-			rows = append(rows, []string{"  " + f.Field, orMissing(f.A) + " -> " + orMissing(f.B)})
+			rows = append(rows, []string{"  " + f.Field, cmp.Or(f.A, "missing") + " -> " + cmp.Or(f.B, "missing")})
 		}
 		s.table(rows)
 	case c.A.Path == carton.InfoName && !noted(d, c.A.Path):
@@ -209,11 +210,4 @@ func (s *session) printTensorChanges(changes []inspect.TensorChange) {
 	if len(rows) > 0 {
 		s.table(rows)
 	}
-}
-
-func orMissing(value string) string {
-	if value == "" {
-		return "missing"
-	}
-	return value
 }

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
 
 	"github.com/carton-oci/carton-oci/pkg/client"
+	"github.com/carton-oci/carton-oci/pkg/location"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 )
@@ -47,7 +49,7 @@ func (s *session) runImage(c *cli.Context, o client.ImageOptions) error {
 	result, err := s.client.Image(c.Context, ref, o)
 	s.stopProgress()
 	if err != nil {
-		return adviseToGoOn(err)
+		return hintToGoOn(err)
 	}
 	s.printImage(result)
 	return nil
@@ -90,3 +92,31 @@ func imageSummary(r *client.ImageResult) string {
 	}
 	return text
 }
+
+// printVolume prints what a pod needs to mount an image form in a registry.
+func (s *session) printVolume(reference string, dgst digest.Digest) {
+	loc, err := location.Parse(reference)
+	if err != nil || loc.Kind != location.KindRegistry {
+		return
+	}
+	loc.Tag, loc.Digest = "", dgst
+	for _, line := range []string{
+		"volumes:             # of the pod",
+		"- name: model",
+		"  image:",
+		"    reference: " + loc.String(),
+		"volumeMounts:        # of the container",
+		"- name: model",
+		"  mountPath: /model",
+		"  subPath: model",
+		"",
+	} {
+		s.linef("%s", line)
+	}
+}
+
+// What the two forms are for, where both were pushed.
+const (
+	forModels = "for carton-oci and other tools that know models"
+	forImages = "for Kubernetes, and whatever else mounts images"
+)

@@ -183,10 +183,7 @@ func missingFlags(verb, what string, e *pack.MissingError) error {
 	for _, f := range e.Fields {
 		switch f {
 		case pack.FieldRunner:
-			var names []string
-			for _, r := range pack.Runners {
-				names = append(names, r.Name)
-			}
+			names := listOf(pack.Runners, func(r pack.Runner) string { return r.Name })
 			flags = append(flags, "--runner")
 			hints = append(hints, "--runner is what loads the model: "+strings.Join(names, ", ")+", or another; noop is for storage only")
 		case pack.FieldFrameworkVersion:

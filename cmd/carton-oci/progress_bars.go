@@ -41,7 +41,7 @@ func barLines(verb string, s sums, rate float64, moving []transfer, columns int)
 		list = append(list, barLine{
 			errtext.Quote(t.name), t.done, t.total,
 			[]string{percentText(t.done, t.total), sizesText(t.done, t.total)},
-			[]string{t.note()},
+			[]string{t.note},
 		})
 	}
 	if s.total > 0 {

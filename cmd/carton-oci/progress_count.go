@@ -24,15 +24,7 @@ type transfer struct {
 	name        string
 	number      int // in order of appearance
 	done, total int64
-	resumed     bool
-}
-
-// note says what is odd about a transfer, "" for nothing.
-func (t transfer) note() string {
-	if t.resumed {
-		return "resumed"
-	}
-	return ""
+	note        string // what is odd about it, "" for nothing
 }
 
 // sums are of all transfers, in bytes where nothing else is said.
@@ -66,7 +58,7 @@ func (t *counter) add(e progress.Event) {
 		t.moving[e.Name] = tr
 		t.moved += max(0, done-tr.done)
 	case progress.Resumed:
-		tr.resumed = true
+		tr.note = "resumed"
 		t.resumed += done
 	case progress.Exists:
 		t.exist++

@@ -153,8 +153,9 @@ func TestShorten(t *testing.T) {
 func TestBarLines(t *testing.T) {
 	var moving []transfer
 	for i := range 4 {
-		moving = append(moving, transfer{name: fmt.Sprintf("model/text_encoder/model-%05d-of-00004.safetensors", i+1), done: int64(i) * 1e9, total: 4_900_000_000, resumed: i == 2})
+		moving = append(moving, transfer{name: fmt.Sprintf("model/text_encoder/model-%05d-of-00004.safetensors", i+1), done: int64(i) * 1e9, total: 4_900_000_000})
 	}
+	moving[2].note = "resumed"
 	s := sums{done: 6_000_000_000, total: 19_600_000_000, exist: 5}
 	for columns, want := range map[int]string{
 		24:  "push              30 %",

@@ -75,7 +75,7 @@ func (s *session) runPull(c *cli.Context, opts client.PullOptions, p pack.Option
 	if err != nil {
 		return err
 	}
-	s.adviseAfterPull(result, opts, loc)
+	s.noteAfterPull(result, opts, loc)
 	s.printPull(result)
 	return nil
 }
@@ -111,8 +111,8 @@ func (s *session) printPull(r *client.PullResult) {
 	})
 }
 
-// adviseAfterPull says what is not as one might expect.
-func (s *session) adviseAfterPull(r *client.PullResult, opts client.PullOptions, from location.Location) {
+// noteAfterPull says what is not as one might expect.
+func (s *session) noteAfterPull(r *client.PullResult, opts client.PullOptions, from location.Location) {
 	if r.Regenerated {
 		s.warnf("the artifact holds no MANIFEST: the model hash is that of one made from its content, not its author's")
 	}

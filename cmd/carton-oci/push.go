@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/carton-oci/carton-oci/pkg/client"
-	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/pack"
 	"github.com/carton-oci/carton-oci/pkg/registry"
@@ -79,118 +77,27 @@ func (s *session) runPush(c *cli.Context, opts client.PushOptions, p pack.Option
 				s.warnf("%s", w)
 			}
 		}
-		s.sayWhatIsMade(c, r)
-		s.sayWhatTravels(source, r)
-		s.sayWhatItCosts(&opts, r)
-		s.sayWhatStaysBehind(r)
+		s.noteOtherArtifact(c, r)
+		s.noteBytesToSend(source, r)
+		s.noteImage(&opts, r)
 	}
 	result, err := s.pushCarton(c.Context, loose, source, ref, opts)
 	s.stopProgress()
 	if err != nil {
-		return adviseToGoOn(err)
+		return hintToGoOn(err)
 	}
 	s.result(result, []string{result.Digest.String()}, func() { s.printPush(result) })
-	s.sayWhoSeesNothing(&opts, to, result)
+	s.noteNoImage(&opts, to, result)
 	return nil
 }
 
-// adviseToGoOn adds to the error of what was interrupted, or whose registry went
+// hintToGoOn adds to the error of what was interrupted, or whose registry went
 // away, that nothing of it was for nothing.
-func adviseToGoOn(err error) error {
+func hintToGoOn(err error) error {
 	if code := exitCode(err); code == exitInterrupted || errors.Is(err, registry.ErrGaveUp) {
 		return withHint(err, "run it again to go on: what the registry has by then is not sent again")
 	}
 	return err
-}
-
-// mappingFlags say how a carton becomes an artifact. What nobody asks for stays
-// open: an artifact is copied in whatever form it is.
-func mappingFlags(o *convert.Options) []cli.Flag {
-	return []cli.Flag{
-		choice(&o.Layers, "layers", "`FORM` of layers: raw or tar; with --image tar (default raw)", convert.FormRaw, convert.FormTar),
-		parsed("bundle-below", "bundle files that are no weights and smaller than `SIZE`", func(text string) (err error) {
-			if o.BundleBelow, err = parseSize(text); o.BundleBelow == 0 {
-				o.BundleBelow = -1 // bundle nothing that needs no bundle; 0 would leave the choice
-			}
-			return err
-		}),
-		choice(&o.MediaTypes, "media-types",
-			"`FAMILY` of media types: cnai, cncf or cnai-draft (default $"+mediaTypesVariable+", else cnai)", families...),
-		choice(&o.Compress, "compress", "`METHOD` for bundles: none, zstd or gzip (default none)",
-			convert.CompressNone, convert.CompressZstd, convert.CompressGzip),
-		each("annotation", "annotate the image manifest with `KEY=VALUE`", func(text string) error {
-			key, value, ok := strings.Cut(text, "=")
-			if !ok || key == "" {
-				return fmt.Errorf("got %s, want KEY=VALUE", quoted(text))
-			}
-			if o.Annotations == nil {
-				o.Annotations = map[string]string{}
-			}
-			o.Annotations[key] = value
-			return nil
-		}),
-	}
-}
-
-var families = []convert.Family{convert.FamilyCNAI, convert.FamilyCNCF, convert.FamilyDraft}
-
-// mediaTypesVariable names the environment variable with the family of media types
-// that is written where --media-types asks for none.
-const mediaTypesVariable = "CARTON_OCI_MEDIA_TYPES"
-
-// checkForm reads the environment, and refuses flags that contradict each other.
-func checkForm(c *cli.Context, o *client.PushOptions) (err error) {
-	m := &o.Mapping
-	if m.DefaultMediaTypes = convert.Family(os.Getenv(mediaTypesVariable)); m.MediaTypes == "" && m.DefaultMediaTypes != "" {
-		if err := oneOf(m.DefaultMediaTypes, families); err != nil {
-			return usagef(c.Command.Name, "%s: %v", mediaTypesVariable, err)
-		}
-	}
-	if m.Created, err = created(); err != nil {
-		return err
-	}
-	if m.Compat == convert.CompatImage && (m.Image || m.Readme) {
-		return usagef(c.Command.Name, "--compat image pushes the image form alone: it goes without --image and --readme")
-	}
-	if err := notBoth(c, "no-image", "image"); err != nil {
-		return err
-	}
-	return onlyWith(c, "image", "image-tag", "image-subject")
-}
-
-// formFlags are the flags that ask for a form of the artifact.
-var formFlags = []string{"layers", "bundle-below", "media-types", "compress", "annotation", "compat", "readme"}
-
-// sayWhatIsMade tells where the push of an artifact makes another one.
-func (s *session) sayWhatIsMade(c *cli.Context, r *client.PushResult) {
-	if r.Source == nil || r.Source.Digest == r.Digest {
-		return
-	}
-	var asked []string
-	for _, name := range formFlags {
-		if c.IsSet(name) {
-			asked = append(asked, "--"+name)
-		}
-	}
-	s.notef("%s makes another artifact of %s: its digest is %s, that one's is %s",
-		strings.Join(asked, ", "), r.Source.Reference, r.Digest, r.Source.Digest)
-}
-
-// sayWhatTravels tells where the bytes to send are not as many as the file's, by
-// a twentieth or more: members that are compressed in it travel as they are, and
-// so do those that only LINKS names.
-func (s *session) sayWhatTravels(source string, r *client.PushResult) {
-	info, err := os.Stat(source)
-	if err != nil || !info.Mode().IsRegular() {
-		return
-	}
-	file, send := info.Size(), r.Bytes()
-	if r.Image != nil {
-		send += r.Image.Unshared
-	}
-	if difference := max(file, send) - min(file, send); difference > file/20 {
-		s.notef("%s carton, at most %s to send", errtext.Size(file), errtext.Size(send))
-	}
 }
 
 func (s *session) printPush(r *client.PushResult) {
@@ -237,23 +144,22 @@ func (s *session) printLayers(r *client.PushResult) {
 // layerSummary says how many layers there are, what became of them, and how
 // long that took.
 func layerSummary(r *client.PushResult) string {
-	blobs := map[string]int{}
-	bytes := map[string]int64{}
 	seen := map[digest.Digest]bool{}
-	for _, l := range r.Layers {
-		if !seen[l.Digest] {
-			seen[l.Digest] = true
-			blobs[l.Status]++
-			bytes[l.Status] += l.Size
-		}
-	}
 	var parts []string
 	for _, status := range []string{"missing", "uploaded", "mounted", "exists"} {
-		if n := blobs[status]; n > 0 {
-			if status == "exists" && n > 1 {
-				status, bytes["exist"] = "exist", bytes[status]
+		blobs, bytes := 0, int64(0)
+		for _, l := range r.Layers {
+			if l.Status == status && !seen[l.Digest] {
+				seen[l.Digest] = true
+				blobs++
+				bytes += l.Size
 			}
-			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, status, errtext.Size(bytes[status])))
+		}
+		if status == "exists" && blobs > 1 {
+			status = "exist"
+		}
+		if blobs > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s (%s)", blobs, status, errtext.Size(bytes)))
 		}
 	}
 	text := strings.Join(parts, ", ")

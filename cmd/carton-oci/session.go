@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -92,21 +91,6 @@ func cacheDir() string {
 		return ""
 	}
 	return filepath.Join(dir, "carton-oci")
-}
-
-// created returns the time that SOURCE_DATE_EPOCH gives, the zero time where it
-// is not set.
-// https://reproducible-builds.org/specs/source-date-epoch/
-func created() (time.Time, error) {
-	text := os.Getenv("SOURCE_DATE_EPOCH")
-	if text == "" {
-		return time.Time{}, nil
-	}
-	seconds, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || seconds < 0 || seconds > 253402300799 { // the end of the year 9999
-		return time.Time{}, usagef("", "SOURCE_DATE_EPOCH: got %s, want seconds since 1970", quoted(text))
-	}
-	return time.Unix(seconds, 0).UTC(), nil
 }
 
 // retrying tells of a wait for another attempt, on the display or, where no

@@ -144,7 +144,7 @@ func (s *source) lacks() string {
 
 // fail says what the command was doing.
 func (s *source) fail(err error) error {
-	return fmt.Errorf("%s %s: %w", s.verb, s.name, adviseToUpdate(s.name, err))
+	return fmt.Errorf("%s %s: %w", s.verb, s.name, hintToUpdate(s.name, err))
 }
 
 // errNoCarton is what verify and diff say of loose files.

@@ -50,7 +50,7 @@ func (s *session) fetchTensor(c *cli.Context, o inspect.Options, file string, op
 	t, notes, err := inspect.Find(c.Context, src, name, o)
 	if err != nil {
 		s.warnOf(notes)
-		return src.fail(adviseNoTensor(err, src.name))
+		return src.fail(hintNoTensor(err, src.name))
 	}
 	s.showProgress("tensors")
 	verified, err := s.writeTensor(c.Context, src, t, form, file, opts)
@@ -62,9 +62,9 @@ func (s *session) fetchTensor(c *cli.Context, o inspect.Options, file string, op
 	return nil
 }
 
-// adviseNoTensor says how to see which tensors there are, where there is none of
+// hintNoTensor says how to see which tensors there are, where there is none of
 // the name.
-func adviseNoTensor(err error, name string) error {
+func hintNoTensor(err error, name string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return withHint(err, "carton-oci tensors %s lists what there is", name)
 	}

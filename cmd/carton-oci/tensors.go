@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -192,12 +192,7 @@ func severalModels(tensors []inspect.Tensor) map[string]bool {
 	return several
 }
 
-func shownType(dtype string) string {
-	if dtype == "" {
-		return "?"
-	}
-	return dtype
-}
+func shownType(dtype string) string { return cmp.Or(dtype, "?") }
 
 // shownShape writes a shape as carton.toml does; that of a nested tensor is
 // empty.
@@ -205,9 +200,5 @@ func shownShape(shape []int64) string {
 	if shape == nil {
 		return ""
 	}
-	parts := make([]string, len(shape))
-	for i, n := range shape {
-		parts[i] = strconv.FormatInt(n, 10)
-	}
-	return fmt.Sprintf("[%s]", strings.Join(parts, ", "))
+	return strings.ReplaceAll(fmt.Sprint(shape), " ", ", ")
 }

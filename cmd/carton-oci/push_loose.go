@@ -51,9 +51,9 @@ func (s *session) packLoose(c *cli.Context, source string, to location.Location,
 	return loose, err
 }
 
-// adviseToUpdate adds to an error about a folder that is a carton what to do if
+// hintToUpdate adds to an error about a folder that is a carton what to do if
 // its files were changed on purpose.
-func adviseToUpdate(name string, err error) error {
+func hintToUpdate(name string, err error) error {
 	var about *carton.Error
 	if !pack.IsCartonFolder(name) || !errors.As(err, &about) ||
 		!errors.Is(err, carton.ErrChecksum) && !strings.Contains(about.Msg, carton.ManifestName) {
@@ -69,7 +69,7 @@ func (s *session) pushCarton(
 	if loose == nil {
 		result, err := s.client.Push(ctx, source, ref, opts)
 		if loc, locErr := location.Parse(source); locErr == nil && loc.Kind == location.KindPath {
-			err = adviseToUpdate(loc.Path, err)
+			err = hintToUpdate(loc.Path, err)
 		}
 		return result, err
 	}
