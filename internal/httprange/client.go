@@ -38,7 +38,7 @@ type ClientOptions struct {
 
 	// For tests.
 	resolver *net.Resolver
-	proxy    func(*http.Request) (*url.URL, error)
+	proxy    ProxyFunc
 }
 
 // Client reaches what URLs written by strangers may reach: https on public
@@ -68,22 +68,12 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if proxy == nil {
 		proxy = http.ProxyFromEnvironment
 	}
-	c.http = &http.Client{
-		CheckRedirect: c.checkRedirect,
-		Transport: &http.Transport{
-			Proxy:       c.onlyAllowed(proxy),
-			DialContext: c.dial(o.resolver),
-			// One HTTP/1.1 connection a request: several times the throughput of a
-			// multiplexed one over a long distance.
-			TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{},
-			TLSClientConfig:        &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout:    15 * time.Second,
-			MaxIdleConnsPerHost:    8,
-			IdleConnTimeout:        60 * time.Second,
-			MaxResponseHeaderBytes: 256 << 10,
-			DisableCompression:     true,
-		},
-	}
+	transport := NewTransport(&tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12}, c.onlyAllowed(proxy), c.dial(o.resolver))
+	// One HTTP/1.1 connection a request: several times the throughput of a
+	// multiplexed one over a long distance.
+	transport.Protocols = new(http.Protocols)
+	transport.Protocols.SetHTTP1(true)
+	c.http = &http.Client{CheckRedirect: c.checkRedirect, Transport: transport}
 	if o.Wrap != nil {
 		c.http.Transport = o.Wrap(c.http.Transport)
 	}
@@ -156,9 +146,9 @@ func (c *Client) allows(host, port string) bool {
 
 // dial connects to hosts that are allowed by name at any address, to all others
 // at public ones.
-func (c *Client) dial(resolver *net.Resolver) func(context.Context, string, string) (net.Conn, error) {
-	open := &net.Dialer{Timeout: 30 * time.Second, Resolver: resolver}
-	guarded := &net.Dialer{Timeout: 30 * time.Second, Resolver: resolver, Control: Control}
+func (c *Client) dial(resolver *net.Resolver) DialFunc {
+	open, guarded := NewDialer(nil), NewDialer(Control)
+	open.Resolver, guarded.Resolver = resolver, resolver
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(address)
 		if err == nil && c.allows(strings.ToLower(host), port) {
@@ -174,7 +164,7 @@ func (c *Client) dial(resolver *net.Resolver) func(context.Context, string, stri
 
 // onlyAllowed drops a proxy whose host is not allowed: through it the address
 // that is connected to could not be checked.
-func (c *Client) onlyAllowed(proxy func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
+func (c *Client) onlyAllowed(proxy ProxyFunc) ProxyFunc {
 	return func(req *http.Request) (*url.URL, error) {
 		u, err := proxy(req)
 		if err != nil || u == nil {

@@ -11,39 +11,48 @@ import (
 	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
-// refused are the parts of the address space that are not the public internet,
+// special are the parts of the address space that are not the public internet,
 // of the IANA registries of special-purpose addresses:
 // https://www.iana.org/assignments/iana-ipv4-special-registry and
 // https://www.iana.org/assignments/iana-ipv6-special-registry. IPv6 outside
-// 2000::/3 is refused as a whole.
-var refused = []struct {
+// 2000::/3 is refused as a whole. What is here means another host on every
+// machine: its own addresses, those of one link, and those at which clouds answer
+// a machine with its secrets.
+var special = []struct {
 	prefix netip.Prefix
 	what   string
+	here   bool
 }{
-	{netip.MustParsePrefix("0.0.0.0/8"), "this network"},
-	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
-	{netip.MustParsePrefix("100.64.0.0/10"), "shared (carrier-grade NAT)"},
-	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
-	{netip.MustParsePrefix("168.63.129.16/32"), "Azure's metadata"}, // though its address is public
-	{netip.MustParsePrefix("169.254.0.0/16"), "link-local"},
-	{netip.MustParsePrefix("172.16.0.0/12"), "private"},
-	{netip.MustParsePrefix("192.0.0.0/24"), "protocol assignments"},
-	{netip.MustParsePrefix("192.0.2.0/24"), "documentation"},
-	{netip.MustParsePrefix("192.88.99.0/24"), "6to4 relay"},
-	{netip.MustParsePrefix("192.168.0.0/16"), "private"},
-	{netip.MustParsePrefix("198.18.0.0/15"), "benchmarking"},
-	{netip.MustParsePrefix("198.51.100.0/24"), "documentation"},
-	{netip.MustParsePrefix("203.0.113.0/24"), "documentation"},
-	{netip.MustParsePrefix("224.0.0.0/4"), "multicast"},
-	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},
-	{netip.MustParsePrefix("::1/128"), "loopback"},
-	{netip.MustParsePrefix("2001::/23"), "protocol assignments (Teredo)"},
-	{netip.MustParsePrefix("2001:db8::/32"), "documentation"},
-	{netip.MustParsePrefix("2002::/16"), "6to4"},
-	{netip.MustParsePrefix("3fff::/20"), "documentation"},
-	{netip.MustParsePrefix("fc00::/7"), "private"},
-	{netip.MustParsePrefix("fe80::/10"), "link-local"},
-	{netip.MustParsePrefix("ff00::/8"), "multicast"},
+	{netip.MustParsePrefix("0.0.0.0/8"), "this network", true},
+	{netip.MustParsePrefix("10.0.0.0/8"), "private", false},
+	{netip.MustParsePrefix("100.100.100.200/32"), "Alibaba Cloud's metadata", true},
+	{netip.MustParsePrefix("100.64.0.0/10"), "shared (carrier-grade NAT)", false},
+	{netip.MustParsePrefix("127.0.0.0/8"), "loopback", true},
+	// It is a public address: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
+	{netip.MustParsePrefix("168.63.129.16/32"), "Azure's metadata", true},
+	{netip.MustParsePrefix("169.254.0.0/16"), "link-local", true},
+	{netip.MustParsePrefix("172.16.0.0/12"), "private", false},
+	{netip.MustParsePrefix("192.0.0.192/32"), "Oracle Cloud's metadata", true},
+	{netip.MustParsePrefix("192.0.0.0/24"), "protocol assignments", false},
+	{netip.MustParsePrefix("192.0.2.0/24"), "documentation", false},
+	{netip.MustParsePrefix("192.88.99.0/24"), "6to4 relay", false},
+	{netip.MustParsePrefix("192.168.0.0/16"), "private", false},
+	{netip.MustParsePrefix("198.18.0.0/15"), "benchmarking", false},
+	{netip.MustParsePrefix("198.51.100.0/24"), "documentation", false},
+	{netip.MustParsePrefix("203.0.113.0/24"), "documentation", false},
+	{netip.MustParsePrefix("224.0.0.0/4"), "multicast", true},
+	{netip.MustParsePrefix("240.0.0.0/4"), "reserved", true},
+	{netip.MustParsePrefix("::/128"), "unspecified", true},
+	{netip.MustParsePrefix("::1/128"), "loopback", true},
+	{netip.MustParsePrefix("2001::/23"), "protocol assignments (Teredo)", false},
+	{netip.MustParsePrefix("2001:db8::/32"), "documentation", false},
+	{netip.MustParsePrefix("2002::/16"), "6to4", false},
+	{netip.MustParsePrefix("3fff::/20"), "documentation", false},
+	{netip.MustParsePrefix("fd00:ec2::254/128"), "AWS's metadata", true},
+	{netip.MustParsePrefix("fd20:ce::254/128"), "Google Cloud's metadata", true},
+	{netip.MustParsePrefix("fc00::/7"), "private", false},
+	{netip.MustParsePrefix("fe80::/10"), "link-local", true},
+	{netip.MustParsePrefix("ff00::/8"), "multicast", true},
 }
 
 var (
@@ -51,32 +60,13 @@ var (
 	nat64         = netip.MustParsePrefix("64:ff9b::/96")
 )
 
-// local are the addresses that mean another host on every machine: its own, those
-// of one link, and those at which clouds answer a machine with its secrets.
-var local = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),
-	netip.MustParsePrefix("127.0.0.0/8"),
-	netip.MustParsePrefix("169.254.0.0/16"),
-	netip.MustParsePrefix("224.0.0.0/4"),
-	netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("::/128"),
-	netip.MustParsePrefix("::1/128"),
-	netip.MustParsePrefix("fe80::/10"),
-	netip.MustParsePrefix("ff00::/8"),
-	netip.MustParsePrefix("168.63.129.16/32"),   // Azure: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
-	netip.MustParsePrefix("100.100.100.200/32"), // Alibaba Cloud
-	netip.MustParsePrefix("192.0.0.192/32"),     // Oracle Cloud
-	netip.MustParsePrefix("fd00:ec2::254/128"),  // AWS
-	netip.MustParsePrefix("fd20:ce::254/128"),   // Google Cloud
-}
-
 // CheckAddr returns an error wrapping ErrNotAllowed unless a is a public unicast
 // address. An IPv4 address inside an IPv6 one is judged by itself where the
 // network would connect to it: IPv4-mapped, and NAT64 (RFC 6052), through which
 // an IPv6-only network reaches every IPv4 host.
 func CheckAddr(a netip.Addr) error {
 	plain := inner(a)
-	for _, r := range refused {
+	for _, r := range special {
 		if r.prefix.Contains(plain) {
 			return fmt.Errorf("%w: %s is not a public address: %s", ErrNotAllowed, a, r.what)
 		}
@@ -92,8 +82,8 @@ func CheckAddr(a netip.Addr) error {
 // Private networks are none.
 func CheckNotLocal(a netip.Addr) error {
 	plain := inner(a)
-	for _, prefix := range local {
-		if prefix.Contains(plain) {
+	for _, r := range special {
+		if r.here && r.prefix.Contains(plain) {
 			return fmt.Errorf("%w: %s is this machine's, or its cloud's, alone", ErrNotAllowed, a)
 		}
 	}

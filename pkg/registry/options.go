@@ -69,16 +69,11 @@ type Options struct {
 }
 
 const (
-	dialTimeout = 30 * time.Second
-	tlsTimeout  = 15 * time.Second
-	idleTimeout = 90 * time.Second
 	pingTimeout = 15 * time.Second
-	idlePerHost = 64        // connections kept; more parallel transfers than anybody asks for
 	readBuffer  = 256 << 10 // bytes read at once; 4 KiB is Go's default, and slow
 	// writeBuffer is bytes written at once: what a slow line takes within the stall
 	// time must be more.
-	writeBuffer    = 64 << 10
-	maxHeaderBytes = 256 << 10 // of an answer, 1xx included
+	writeBuffer = 64 << 10
 )
 
 func (o Options) userAgent() string {

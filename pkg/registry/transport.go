@@ -42,9 +42,10 @@ func (c *Client) makeTransports() error {
 	if err != nil {
 		return err
 	}
-	c.meta = &redirectGuard{client: c, named: c.metaTransport(conf, c.dial), others: c.metaTransport(conf, guarded(httprange.ControlNotLocal))}
-	c.blob = &redirectGuard{client: c, named: c.blobTransport(conf, c.dial), others: c.blobTransport(conf, guarded(httprange.ControlNotLocal))}
-	c.tokens = c.metaTransport(conf, guarded(httprange.Control))
+	others := httprange.NewDialer(httprange.ControlNotLocal).DialContext
+	c.meta = &redirectGuard{client: c, named: c.metaTransport(conf, c.dial), others: c.metaTransport(conf, others)}
+	c.blob = &redirectGuard{client: c, named: c.blobTransport(conf, c.dial), others: c.blobTransport(conf, others)}
+	c.tokens = c.metaTransport(conf, httprange.NewDialer(httprange.Control).DialContext)
 	return nil
 }
 
@@ -59,16 +60,14 @@ func (c *Client) wrapped(rt http.RoundTripper, commit time.Duration) http.RoundT
 	return secret.Watch(&stall.Transport{Next: rt, Limit: limit, Commit: commit * limit})
 }
 
-type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
-
-func (c *Client) metaTransport(conf *tls.Config, dial dialFunc) http.RoundTripper {
+func (c *Client) metaTransport(conf *tls.Config, dial httprange.DialFunc) http.RoundTripper {
 	t := newTransport(conf, dial)
 	t.ForceAttemptHTTP2 = true
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingTimeout, PingTimeout: pingTimeout} // a dead connection is noticed, and left
 	return c.wrapped(t, 0)
 }
 
-func (c *Client) blobTransport(conf *tls.Config, dial dialFunc) http.RoundTripper {
+func (c *Client) blobTransport(conf *tls.Config, dial httprange.DialFunc) http.RoundTripper {
 	t := newTransport(conf, dial)
 	t.Protocols = new(http.Protocols)
 	t.Protocols.SetHTTP1(true)
@@ -76,37 +75,20 @@ func (c *Client) blobTransport(conf *tls.Config, dial dialFunc) http.RoundTrippe
 	return c.wrapped(t, commitFactor)
 }
 
-func newTransport(conf *tls.Config, dial dialFunc) *http.Transport {
-	return &http.Transport{
-		Proxy:                  proxyFor,
-		OnProxyConnectResponse: proxyAnswer,
-		DialContext:            dial,
-		TLSClientConfig:        conf.Clone(),
-		TLSHandshakeTimeout:    tlsTimeout,
-		MaxIdleConnsPerHost:    idlePerHost,
-		IdleConnTimeout:        idleTimeout,
-		DisableCompression:     true, // a blob is the bytes that its digest is of
-
-		MaxResponseHeaderBytes: maxHeaderBytes,
-	}
-}
-
-type controlFunc = func(network, address string, conn syscall.RawConn) error
-
-// guarded returns a dialer that connects to what control allows: it sees the
-// address that is connected to, whatever the name was a moment ago.
-func guarded(control controlFunc) dialFunc {
-	return (&net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout, Control: control}).DialContext
+func newTransport(conf *tls.Config, dial httprange.DialFunc) *http.Transport {
+	t := httprange.NewTransport(conf.Clone(), proxyFor, dial)
+	t.OnProxyConnectResponse = proxyAnswer
+	return t
 }
 
 // dial connects to a host that the user named, wherever that is. But for requests
 // without TLS that nobody asked for ([plainHere]) it has to be this machine.
 func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	var control controlFunc
+	var control httprange.ControlFunc
 	if ctx.Value(plainHere{}) != nil {
 		control = controlLoopback
 	}
-	conn, err := guarded(control)(ctx, network, address)
+	conn, err := httprange.NewDialer(control).DialContext(ctx, network, address)
 	if err == nil {
 		c.peers.add(address, conn.RemoteAddr())
 	}
