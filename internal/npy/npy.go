@@ -87,7 +87,7 @@ func WriteHeader(w io.Writer, name string, shape []int64) error {
 	}
 	code := dtype.Named(name).Numpy
 	if len(shape) > MaxDims {
-		return fmt.Errorf("%w: got %d dimensions, want at most %d", ErrFormat, len(shape), MaxDims)
+		return fmt.Errorf("%w: the array has %d dimensions, and numpy allows %d", ErrFormat, len(shape), MaxDims)
 	}
 	order := "<"
 	if strings.HasSuffix(code, "1") {

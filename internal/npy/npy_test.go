@@ -109,21 +109,21 @@ func TestWhatIsRead(t *testing.T) {
 
 func TestWhatIsRefused(t *testing.T) {
 	for dict, want := range map[string]string{
-		"":   "want {",
-		"{}": "got 0 keys",
-		"{'descr': '<f4', 'fortran_order': False, 'shape': (3)}":                                "want a tuple",
-		"{'descr': '<f4', 'fortran_order': False, 'shape': (-3,)}":                              "want a length",
-		"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775808,)}":             "want a length",
+		"":   "{ belongs",
+		"{}": "lacks one of the keys",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (3)}":                                "must be a tuple",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (-3,)}":                              "a length belongs",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775808,)}":             "a length belongs",
 		"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296,4294967296)}":            "too large",
 		"{'descr': '<f4', 'fortran_order': False, 'shape': (" + strings.Repeat("1,", 65) + ")}": "more than 64 dimensions",
-		"{'descr': '<f4', 'fortran_order': 0, 'shape': ()}":                                     "want False",
+		"{'descr': '<f4', 'fortran_order': 0, 'shape': ()}":                                     "False belongs",
 		"{'descr': '<f4', 'descr': '<f4', 'shape': ()}":                                         "occurs twice",
 		"{'descr': '<f4', 'fortran_order': False, 'shape': (), 'x': 1}":                         `the key "x"`,
 		"{'descr': '<f4', 'fortran_order': False, 'shape': ()} x":                               "follows its end",
-		"{'descr': '<f4', 'fortran_order': False, 'shape': ()":                                  "want }",
-		`{'desc\'r': '<f4'}`: "want a string",
-		"{'descr: '<f4'}":    "want :",
-		"{descr: '<f4'}":     "want a string",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': ()":                                  "} belongs",
+		`{'desc\'r': '<f4'}`: "a string belongs",
+		"{'descr: '<f4'}":    ": belongs",
+		"{descr: '<f4'}":     "a string belongs",
 	} {
 		if _, err := ReadHeader(bytes.NewReader(file(1, dict))); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want ErrFormat with %q", dict, err, want)

@@ -38,10 +38,10 @@ func ReadHeader(r io.Reader) (*Header, error) {
 		}
 		n, start = int64(binary.LittleEndian.Uint32(head[8:])), 12
 	default:
-		return nil, fmt.Errorf("%w: version %d.%d, want 1 to 3", ErrFormat, head[6], head[7])
+		return nil, fmt.Errorf("%w: the file is of version %d.%d, and 1 to 3 are known", ErrFormat, head[6], head[7])
 	}
 	if n > maxHeader {
-		return nil, fmt.Errorf("%w: header of %d bytes, want at most %d", ErrFormat, n, maxHeader)
+		return nil, fmt.Errorf("%w: its header has %d bytes, more than the %d that are read", ErrFormat, n, maxHeader)
 	}
 	dict := make([]byte, n)
 	if err := fill(r, dict); err != nil {
@@ -99,7 +99,7 @@ func parse(dict string) (*Header, error) {
 		p.fail("%.40q follows its end", p.rest)
 	}
 	if p.err == nil && len(seen) != 3 {
-		p.fail("got %d keys, want descr, fortran_order and shape", len(seen))
+		p.fail("it lacks one of the keys descr, fortran_order and shape")
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -133,7 +133,7 @@ func (p *parser) next(token string) bool {
 
 func (p *parser) want(token string) {
 	if p.err == nil && !p.next(token) {
-		p.fail("got %.20q, want %s", p.rest, token)
+		p.fail("%.20q stands where %s belongs", p.rest, token)
 	}
 }
 
@@ -149,7 +149,7 @@ func (p *parser) text() string {
 			return text
 		}
 	}
-	p.fail("got %.20q, want a string", p.rest)
+	p.fail("%.20q stands where a string belongs", p.rest)
 	return ""
 }
 
@@ -194,7 +194,7 @@ func (p *parser) shape() []int64 {
 			continue
 		}
 		if p.want(")"); len(shape) == 1 {
-			p.fail("its shape is a number, want a tuple")
+			p.fail("its shape is a number, and must be a tuple")
 		}
 		break
 	}
@@ -209,7 +209,7 @@ func (p *parser) number() int64 {
 	}
 	n, err := strconv.ParseInt(p.rest[:end], 10, 64)
 	if err != nil {
-		p.fail("got %.20q, want a length", p.rest)
+		p.fail("%.20q stands where a length belongs", p.rest)
 	}
 	p.rest = strings.TrimPrefix(p.rest[end:], "L") // Python 2's
 	return n

@@ -41,7 +41,8 @@ func (t *Tensor) Read(r io.ReaderAt) (io.Reader, error) {
 	case err != nil:
 		return nil, zipError(err)
 	case data != predicted(t.entry):
-		return nil, fmt.Errorf("%w: %s: data begin at %d, want %d, as far before the next entry as the directory says", ErrFormat, errtext.Quote(t.entry.Name), data, predicted(t.entry))
+		return nil, fmt.Errorf("%w: %s: its local header has the data begin at %d, and the directory at %d",
+			ErrFormat, errtext.Quote(t.entry.Name), data, predicted(t.entry))
 	}
 	if t.Plain() {
 		return &iox.Exactly{R: io.NewSectionReader(r, off, n), N: n}, nil

@@ -55,7 +55,7 @@ func TestBadWeights(t *testing.T) {
 		{"key twice", swap(`"dtype":7`, `"dtype":7,"dtype":1`), `"dtype" occurs twice`},
 		{"two numbers in one", swap(`{"as_int":3}`, `{"as_int":3,"as_expr":{"expr_str":"s0"}}`), "two numbers in one"},
 		{"no number", swap(`{"as_int":3}`, `{}`), "holds no number"},
-		{"another number", swap(`{"as_int":3}`, `{"as_float":3}`), "want as_int or as_expr"},
+		{"another number", swap(`{"as_int":3}`, `{"as_float":3}`), "neither as_int nor as_expr"},
 		{"no path", strings.Replace(configOf(goodMeta), `"path_name":"weight_0",`, "", 1), "has no path_name"},
 		{"no such file", strings.Replace(configOf(goodMeta), "weight_0", "weight_1", 1), "data/weights/weight_1, which the archive does not hold"},
 		{"a path that climbs", strings.Replace(configOf(goodMeta), "weight_0", "../../archive_format", 1), "which the archive does not hold"},
@@ -143,7 +143,7 @@ func TestBadHeaders(t *testing.T) {
 	}{
 		{"archive version", with("little", text("archive_version", "1")), pt2.ErrVersion, "archive_version is 1, and only 0 is known"},
 		{"byte order", with("middle"), pt2.ErrFormat, "byteorder is middle"},
-		{"long word", with(strings.Repeat("little", 100)), pt2.ErrFormat, "want at most 256"},
+		{"long word", with(strings.Repeat("little", 100)), pt2.ErrFormat, "at most 256"},
 		{"root folders", modeltest.PlainZip(t, false, text("a/archive_format", "pt2"), text("b/x", "")), pt2.ErrNotPT2, ""},
 		{"no list of packages", with("little", text("data/aotinductor/m/weights_config.json", `[]`)), pt2.ErrFormat, "want '{'"},
 		{"no list of weights", with("little", text("data/aotinductor/m/weights_config.json", `{"w":["x",[1],[1]]}`)), pt2.ErrFormat, "has 3 values"},

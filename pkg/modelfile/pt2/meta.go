@@ -100,7 +100,7 @@ func readDim(r *jsonstream.Reader) (d Dim, err error) {
 				err = errors.New("has no expr_str")
 			}
 		default:
-			err = fmt.Errorf("got %s, want as_int or as_expr", quote(key))
+			err = fmt.Errorf("holds %s, and neither as_int nor as_expr", quote(key))
 		}
 		return err
 	})

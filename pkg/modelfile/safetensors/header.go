@@ -117,7 +117,7 @@ func readLength(r io.Reader) (int64, error) {
 	}
 	n := binary.LittleEndian.Uint64(b[:])
 	if n > MaxHeaderBytes {
-		return 0, fmt.Errorf("%w: header of %d bytes, want at most %d", ErrFormat, n, MaxHeaderBytes)
+		return 0, fmt.Errorf("%w: header of %d bytes, and the format allows %d", ErrFormat, n, MaxHeaderBytes)
 	}
 	return int64(n), nil
 }
@@ -143,7 +143,7 @@ func parse(r io.Reader, n int64) (*Header, error) {
 		return nil, fmt.Errorf("%w: header: %w", ErrFormat, err)
 	}
 	if got := p.json.Offset(); got != n {
-		return nil, fmt.Errorf("%w: header ends after %d bytes, want %d: %w", ErrFormat, got, n, io.ErrUnexpectedEOF)
+		return nil, fmt.Errorf("%w: header ends after %d bytes of %d: %w", ErrFormat, got, n, io.ErrUnexpectedEOF)
 	}
 	if err := check(h); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFormat, err)

@@ -30,9 +30,9 @@ func TestGroupE(t *testing.T) {
 	}{
 		{"E1 under 8 bytes", []byte("\x02\x00\x00\x00\x00\x00\x00"), "got 7 of 8 bytes"},
 		{"E1 empty", nil, "got 0 of 8 bytes"},
-		{"E2 N is 2^63", length(1 << 63), "header of 9223372036854775808 bytes, want at most 100000000"},
+		{"E2 N is 2^63", length(1 << 63), "header of 9223372036854775808 bytes, and the format allows 100000000"},
 		{"E2 N is 2^64-1", length(1<<64 - 1), "header of 18446744073709551615 bytes"},
-		{"E3 N over the limit", length(100_000_001), "header of 100000001 bytes, want at most 100000000"},
+		{"E3 N over the limit", length(100_000_001), "header of 100000001 bytes, and the format allows 100000000"},
 		{"E4 N over the file", append(length(3), "{}"...), "header of 3 bytes in a file of 10"},
 		{"E5 not UTF-8", file("{\"a\xff\":"+entry("[]", "[0,4]")+"}", 4), "is not UTF-8"},
 		{"E5 not UTF-8 in metadata", file("{\"__metadata__\":{\"k\":\"\xc3\x28\"}}", 0), "is not UTF-8"},

@@ -134,9 +134,9 @@ func checkFileName(name string) error {
 	case name == "" || name == "." || name == "..":
 		return errors.New("is no file name")
 	case len(name) > MaxFileName:
-		return fmt.Errorf("has %d bytes, want at most %d", len(name), MaxFileName)
+		return fmt.Errorf("has %d bytes, and a name at most %d", len(name), MaxFileName)
 	case strings.ContainsAny(name, `/\`) || path.Base(name) != name:
-		return errors.New("is a path, want a plain file name")
+		return errors.New("is a path, and must be the name of a file beside the index")
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
 		return errors.New("holds a control character")
 	}

@@ -65,7 +65,7 @@ func TestBadIndexes(t *testing.T) {
 		{"backslash", file(`"x\\y"`), "is a path"},
 		{"newline", file(`"x\ny"`), "control character"},
 		{"NUL", file(`"x\u0000"`), "control character"},
-		{"long", file(`"` + strings.Repeat("x", 256) + `"`), "want at most 255"},
+		{"long", file(`"` + strings.Repeat("x", 256) + `"`), "at most 255"},
 		{"size is a string", `{"metadata":{"total_size":"7"}}`, "want a number"},
 		{"negative size", `{"metadata":{"total_size":-7}}`, "whole number of bytes"},
 		{"half a byte", `{"metadata":{"total_size":7.5}}`, "whole number of bytes"},
