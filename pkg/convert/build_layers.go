@@ -60,7 +60,9 @@ func (p *planner) layersFor(b bundling) []*layer {
 	if form := p.form(carton.ManifestName, 0); form == formatRaw {
 		head = append(head, &layer{name: carton.ManifestName, category: categoryConfig, format: form, manifest: true})
 	} else {
-		head = append(head, tarsOf[categoryConfig].single(form, nil))
+		l := tarsOf[categoryConfig].next(form, nil)
+		l.manifest = true
+		head = append(head, l)
 	}
 	for i := range p.members {
 		m := &p.members[i]
@@ -77,7 +79,7 @@ func (p *planner) layersFor(b bundling) []*layer {
 		case form == formatRaw:
 			raw = append(raw, layer)
 		case m.Path == carton.InfoName:
-			head = append(head, tarsOf[cat].single(form, m))
+			head = append(head, tarsOf[cat].next(form, []*carton.Member{m}))
 		default:
 			tarsOf[cat].alone = append(tarsOf[cat].alone, m)
 		}
@@ -147,16 +149,6 @@ func (t *tars) bundle(m *carton.Member) {
 	} else {
 		t.files = append(t.files, m)
 	}
-}
-
-// single makes a tar of one member, or of MANIFEST where m is nil.
-func (t *tars) single(f format, m *carton.Member) *layer {
-	if m == nil {
-		l := t.next(f, nil)
-		l.manifest = true
-		return l
-	}
-	return t.next(f, []*carton.Member{m})
 }
 
 // layers returns the bundles of files, then the tars of one member, then the

@@ -36,7 +36,7 @@ func isMappedImage(m *ocispec.Manifest) bool {
 }
 
 // IsImage reports whether an image manifest is the image form of a carton, as
-// [Build] and [PlanImage] make it.
+// [Build] and [Image] make it.
 func IsImage(m *ocispec.Manifest) bool {
 	return isMappedImage(m) && len(m.Layers) > 0 && !slices.ContainsFunc(m.Layers, func(d ocispec.Descriptor) bool {
 		_, ok := parseImageType(d.MediaType)

@@ -22,7 +22,7 @@ type sourceLayer struct {
 	tar     *expectedTar       // of a tar layer of the mapping: what it must be
 	diffID  digest.Digest      // of a compressed tar layer that was looked into
 	scanned bool               // of a tar layer: it was looked into
-	entries []layout.TarHeader // what was found there
+	entries []layout.TarHeader // the files and symlinks that were found there
 	checked checkedTar         // of a tar layer: whether it may be published
 }
 

@@ -54,7 +54,7 @@ func (s *Source) findManifestInside(ctx context.Context) ([]byte, error) {
 			return nil, err
 		}
 		for _, h := range l.entries {
-			if h.Path == carton.ManifestName && !h.Folder {
+			if h.Path == carton.ManifestName {
 				s.manifestLayer = i
 				return s.readFromTar(ctx, i, carton.ManifestName, carton.MaxManifestBytes)
 			}
@@ -174,9 +174,6 @@ func (s *Source) addScanned(ctx context.Context) error {
 			continue
 		}
 		for _, h := range s.layers[i].entries {
-			if h.Folder {
-				continue
-			}
 			if err := s.add(h.Path, &place{layer: i, size: h.Size, off: h.Offset, link: h.Target}); err != nil {
 				return err
 			}

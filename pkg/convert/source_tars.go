@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 
@@ -20,7 +21,7 @@ import (
 // own hash.
 const scanWhole = 16 << 20
 
-// scan lists a tar layer's entries, once.
+// scan lists a tar layer's files and symlinks, once.
 func (s *Source) scan(ctx context.Context, i int) (err error) {
 	l, desc := &s.layers[i], s.manifest.Layers[i]
 	if l.scanned {
@@ -48,6 +49,7 @@ func (s *Source) scan(ctx context.Context, i int) (err error) {
 			return err
 		}
 	}
+	entries = slices.DeleteFunc(entries, func(h layout.TarHeader) bool { return h.Folder })
 	l.entries, l.scanned = entries, true
 	return nil
 }

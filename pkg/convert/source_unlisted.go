@@ -2,6 +2,7 @@ package convert
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -26,17 +27,10 @@ func (s *Source) leaveUnlisted() {
 
 // listsNothingOf reports whether MANIFEST lists none of a tar's files.
 func (s *Source) listsNothingOf(entries []layout.TarHeader) bool {
-	files := 0
-	for _, h := range entries {
-		if h.Folder {
-			continue
-		}
-		files++
-		if _, ok := s.carton.Lookup(h.Path); ok || h.Path == carton.ManifestName {
-			return false
-		}
-	}
-	return files > 0
+	return len(entries) > 0 && !slices.ContainsFunc(entries, func(h layout.TarHeader) bool {
+		_, ok := s.carton.Lookup(h.Path)
+		return ok || h.Path == carton.ManifestName
+	})
 }
 
 // Unlisted returns the names of the layers that MANIFEST lists nothing of, after

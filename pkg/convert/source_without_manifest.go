@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -23,7 +24,8 @@ func (s *Source) regenerate(ctx context.Context) error {
 		return err
 	}
 	prefix := ""
-	if !isCarton(files) {
+	isCarton := slices.ContainsFunc(files, func(f foundFile) bool { return f.path == carton.InfoName })
+	if !isCarton {
 		if s.opts.Wrap == nil && s.opts.Plain {
 			return s.openPlain(files)
 		}
@@ -35,7 +37,7 @@ func (s *Source) regenerate(ctx context.Context) error {
 	if err := s.hashTars(ctx, files); err != nil {
 		return err
 	}
-	if s.opts.Wrap != nil && !isCarton(files) {
+	if !isCarton {
 		if err := s.wrap(ctx); err != nil {
 			return err
 		}
@@ -79,10 +81,8 @@ func (s *Source) listAll(ctx context.Context) ([]foundFile, error) {
 			return nil, err
 		}
 		for _, h := range l.entries {
-			if !h.Folder {
-				p := place{layer: i, size: h.Size, off: h.Offset, link: h.Target}
-				files = append(files, foundFile{path: h.Path, place: p})
-			}
+			p := place{layer: i, size: h.Size, off: h.Offset, link: h.Target}
+			files = append(files, foundFile{path: h.Path, place: p})
 		}
 	}
 	if len(files) > carton.MaxMembers {
@@ -93,23 +93,13 @@ func (s *Source) listAll(ctx context.Context) ([]foundFile, error) {
 	return files, nil
 }
 
-func isCarton(files []foundFile) bool {
-	for i := range files {
-		if files[i].path == carton.InfoName {
-			return true
-		}
-	}
-	return false
-}
-
 // wrapPrefix is the placement rule of plain models: every file x becomes
 // model/x, so that they keep their places to each other; where all lie below
 // model/ already, they stay.
 func wrapPrefix(files []foundFile) string {
-	for i := range files {
-		if !strings.HasPrefix(files[i].path, modelFolder) {
-			return modelFolder
-		}
+	outside := func(f foundFile) bool { return !strings.HasPrefix(f.path, modelFolder) }
+	if slices.ContainsFunc(files, outside) {
+		return modelFolder
 	}
 	return ""
 }
@@ -128,7 +118,7 @@ func (s *Source) hashTars(ctx context.Context, files []foundFile) error {
 			}
 			// The list of a large tar came through ranges that nobody verified.
 			if at >= len(files) || files[at].path != h.Path || files[at].place.off != h.Offset || files[at].place.link != h.Target {
-				return &layout.Error{Object: h.Path, Kind: layout.ErrDigest, Msg: "the tar layer is not what it was when it was listed"}
+				return errTarChanged(h.Path)
 			}
 			f := &files[at]
 			at++

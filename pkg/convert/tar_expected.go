@@ -55,9 +55,7 @@ func (s *Source) checkTar(ctx context.Context, i int) error {
 	l, desc := &s.layers[i], s.manifest.Layers[i]
 	var entries []layout.TarEntry
 	for _, h := range l.entries {
-		if !h.Folder {
-			entries = append(entries, h.TarEntry)
-		}
+		entries = append(entries, h.TarEntry)
 	}
 	plan, err := layout.NewTarPlan(entries)
 	if err != nil {
@@ -69,10 +67,10 @@ func (s *Source) checkTar(ctx context.Context, i int) error {
 	}
 	files := 0
 	for _, h := range l.entries {
-		if off, _, ok := plan.Extent(h.Path); !h.Folder && (!ok || off != h.Offset) {
+		if off, _, ok := plan.Extent(h.Path); !ok || off != h.Offset {
 			return t.differs()
 		}
-		if !h.Folder && h.Target == "" {
+		if h.Target == "" {
 			files++
 		}
 	}

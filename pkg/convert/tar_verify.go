@@ -68,9 +68,7 @@ func (s *Source) verifyTar(ctx context.Context, i int, r io.Reader) error {
 func (s *Source) verifyForeignTar(i int, r io.Reader) error {
 	at := map[int64]string{} // by offset: what was found here before
 	for _, h := range s.layers[i].entries {
-		if !h.Folder {
-			at[h.Offset] = h.Path + "\x00" + h.Target
-		}
+		at[h.Offset] = h.Path + "\x00" + h.Target
 	}
 	t := layout.NewTarReader(r)
 	for {
