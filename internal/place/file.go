@@ -121,7 +121,7 @@ func (f *File) WriteAt(p []byte, off int64) (int, error) {
 // ReadAt reads back what was written, as io.ReaderAt says.
 func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	n, err := f.f.ReadAt(p, off)
-	if err == io.EOF { //nolint:errorlint // os.File returns it bare
+	if err == io.EOF {
 		return n, err
 	}
 	return n, Explain("read", f.name, err)

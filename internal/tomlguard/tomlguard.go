@@ -95,7 +95,7 @@ func (s *scanner) step() {
 		s.key, s.inKey = path{}, true
 	case c == '=':
 		s.inKey = false
-	case (c == '[' || c == '{') && !s.header && !(c == '[' && fresh && len(s.open) == 0):
+	case (c == '[' || c == '{') && !s.header && (c == '{' || !fresh || len(s.open) > 0):
 		s.push(path{1 + s.key.levels, s.key.names})
 		s.key, s.inKey = path{}, true
 	case (c == ']' || c == '}') && !s.header:

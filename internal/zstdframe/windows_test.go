@@ -145,19 +145,20 @@ func compressed(t testing.TB, content string) []byte {
 // One decoder serves one frame after the other, so that there are never two windows
 // of the largest size; and nobody keeps its memory when there are no more.
 func TestOneDecoderForLargeWindows(t *testing.T) {
-	frame := wideFrame(t)
-	first := open(t, frame).(*reader)
-	d := first.d
-	first.Close()
-	second := open(t, frame).(*reader)
-	if second.d != d {
-		t.Error("the second frame has another decoder")
-	}
-	if n, err := io.Copy(io.Discard, second); n != 699_999 || err != nil {
-		t.Errorf("the second: got %d bytes, %v", n, err)
-	}
-	second.Close()
-	first, second, d = nil, nil, nil
+	func() {
+		frame := wideFrame(t)
+		first := open(t, frame).(*reader)
+		d := first.d
+		first.Close()
+		second := open(t, frame).(*reader)
+		if second.d != d {
+			t.Error("the second frame has another decoder")
+		}
+		if n, err := io.Copy(io.Discard, second); n != 699_999 || err != nil {
+			t.Errorf("the second: got %d bytes, %v", n, err)
+		}
+		second.Close()
+	}()
 	runtime.GC()
 	if largeDecoder.Value() != nil {
 		t.Error("the decoder is kept that nobody uses")
