@@ -57,6 +57,19 @@ func (e *Exactly) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// Watched is a reader that somebody watches: Saw gets the bytes of each read and its
+// error, and returns the error that is passed on.
+type Watched struct {
+	io.ReadCloser
+	Saw func(b []byte, err error) error
+}
+
+// Read implements io.Reader.
+func (w *Watched) Read(b []byte) (int, error) {
+	n, err := w.ReadCloser.Read(b)
+	return n, w.Saw(b[:n], err)
+}
+
 // Unexpected makes of an end before its time io.ErrUnexpectedEOF.
 func Unexpected(err error) error {
 	if err == io.EOF { //nolint:errorlint // a wrapped end is a fault

@@ -61,3 +61,16 @@ func TestOver(t *testing.T) {
 		t.Errorf("got %v, want both", err)
 	}
 }
+
+func TestWatched(t *testing.T) {
+	var saw strings.Builder
+	w := &iox.Watched{ReadCloser: io.NopCloser(strings.NewReader("abc")), Saw: func(b []byte, err error) error {
+		if saw.Write(b); err == io.EOF {
+			return errBroken
+		}
+		return err
+	}}
+	if got, err := io.ReadAll(w); string(got) != "abc" || saw.String() != "abc" || !errors.Is(err, errBroken) {
+		t.Errorf("got %q, %v, and saw %q", got, err, saw.String())
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/carton-oci/carton-oci/internal/httprange"
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -176,18 +177,12 @@ func (r *reader) OpenRange(ctx context.Context, desc ocispec.Descriptor, off, n 
 	if err != nil {
 		return nil, err
 	}
-	return &counted{body, r.received}, nil
+	return counted(body, r.received), nil
 }
 
-type counted struct {
-	io.ReadCloser
-	n *atomic.Int64
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.ReadCloser.Read(p)
-	c.n.Add(int64(n))
-	return n, err
+// counted adds what is read to n.
+func counted(r io.ReadCloser, n *atomic.Int64) io.ReadCloser {
+	return &iox.Watched{ReadCloser: r, Saw: func(b []byte, err error) error { n.Add(int64(len(b))); return err }}
 }
 
 // wantModel compares model hashes.

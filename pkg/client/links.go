@@ -90,5 +90,5 @@ func (f *countedLinks) Open(ctx context.Context, link links.Link, off, n int64) 
 	if err != nil {
 		return nil, err
 	}
-	return &counted{r, &f.call.received}, nil
+	return counted(r, &f.call.received), nil
 }

@@ -32,7 +32,7 @@ func (c *call) openURL(ctx context.Context, address string) (carton.Source, erro
 	do := func(req *http.Request) (*http.Response, error) {
 		resp, err := web.Do(req)
 		if err == nil {
-			resp.Body = &counted{resp.Body, &c.received}
+			resp.Body = counted(resp.Body, &c.received)
 		}
 		return resp, err
 	}

@@ -136,7 +136,7 @@ func memberOpener(src carton.Source, m *carton.Member) layout.Opener {
 		if err != nil || off > 0 {
 			return r, err
 		}
-		return &wholeRange{ReadCloser: r, check: func(crc uint32) error { return checkRanges(ctx, src, m.Path, crc) }}, nil
+		return judgedRange(ctx, src, m.Path, r), nil
 	}
 }
 

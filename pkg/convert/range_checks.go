@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"io"
 
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -19,21 +20,17 @@ func checkRanges(ctx context.Context, src carton.Source, path string, crc uint32
 	return carton.CheckCRC(src, path, crc)
 }
 
-// wholeRange reads a range that is a whole member, and ends with io.EOF only if
-// check has nothing against its CRC-32.
-type wholeRange struct {
-	io.ReadCloser
-	check func(crc uint32) error
-	crc   uint32
-}
-
-func (r *wholeRange) Read(b []byte) (int, error) {
-	n, err := r.ReadCloser.Read(b)
-	r.crc = crc32.Update(r.crc, crc32.IEEETable, b[:n])
-	if errors.Is(err, io.EOF) {
-		if wrong := r.check(r.crc); wrong != nil {
-			err = wrong
+// judgedRange reads a range that is a whole member, and ends with io.EOF only if
+// checkRanges has nothing against it.
+func judgedRange(ctx context.Context, src carton.Source, path string, r io.ReadCloser) io.ReadCloser {
+	crc := uint32(0)
+	return &iox.Watched{ReadCloser: r, Saw: func(b []byte, err error) error {
+		crc = crc32.Update(crc, crc32.IEEETable, b)
+		if errors.Is(err, io.EOF) {
+			if wrong := checkRanges(ctx, src, path, crc); wrong != nil {
+				err = wrong
+			}
 		}
-	}
-	return n, err
+		return err
+	}}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -151,7 +152,14 @@ func (s *Source) vouch(ctx context.Context, i int, near layout.Fetcher, moved fu
 		return err
 	}
 	defer blob.Close()
-	diffID, err := s.verifyTarBlob(ctx, i, &moving{ReadCloser: blob, moved: moved})
+	off := int64(0)
+	watched := &iox.Watched{ReadCloser: blob, Saw: func(b []byte, err error) error {
+		if off += int64(len(b)); moved != nil {
+			moved(off)
+		}
+		return err
+	}}
+	diffID, err := s.verifyTarBlob(ctx, i, watched)
 	if err != nil {
 		return s.inLayer(i, err)
 	}
@@ -171,20 +179,4 @@ func (e *LayerError) Unwrap() error { return e.Err }
 
 func (s *Source) inLayer(i int, err error) error {
 	return &LayerError{Digest: s.manifest.Layers[i].Digest, Err: err}
-}
-
-// moving tells how much was read.
-type moving struct {
-	io.ReadCloser
-	moved func(off int64)
-	off   int64
-}
-
-func (m *moving) Read(b []byte) (int, error) {
-	n, err := m.ReadCloser.Read(b)
-	m.off += int64(n)
-	if m.moved != nil {
-		m.moved(m.off)
-	}
-	return n, err
 }

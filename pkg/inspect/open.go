@@ -45,7 +45,7 @@ func Open(ctx context.Context, src carton.Source, t *Tensor) (r io.ReadCloser, v
 		if err != nil {
 			return nil, false, err
 		}
-		return &exactSize{ReadCloser: r, left: t.Bytes, member: t.Member}, true, nil
+		return exactSize(r, t.Bytes, t.Member), true, nil
 	case t.byRange() && t.Bytes == 0: // there is no range to ask for
 		return io.NopCloser(strings.NewReader("")), false, nil
 	case t.byRange():
@@ -103,20 +103,15 @@ func (t *Tensor) Readable() error {
 	return nil
 }
 
-// exactSize gives a member that must have left bytes.
-type exactSize struct {
-	io.ReadCloser
-	left   int64
-	member string
-}
-
-func (e *exactSize) Read(p []byte) (int, error) {
-	n, err := e.ReadCloser.Read(p)
-	e.left -= int64(n)
-	if e.left < 0 || e.left > 0 && err == io.EOF {
-		return n, &carton.Error{Path: e.member, Kind: carton.ErrFormat, Msg: "its size is not what its shape and type need"}
-	}
-	return n, err
+// exactSize gives a member that must have so many bytes.
+func exactSize(r io.ReadCloser, left int64, member string) io.ReadCloser {
+	return &iox.Watched{ReadCloser: r, Saw: func(b []byte, err error) error {
+		left -= int64(len(b))
+		if left < 0 || left > 0 && err == io.EOF {
+			return &carton.Error{Path: member, Kind: carton.ErrFormat, Msg: "its size is not what its shape and type need"}
+		}
+		return err
+	}}
 }
 
 // wholeMember reads a member to its end and gives one tensor of it.
