@@ -91,7 +91,7 @@ func (c *checker) readIndex(ctx context.Context) (*TensorIndex, error) {
 		return nil, c.contentError(IndexName, err)
 	}
 	if b == nil {
-		c.find(SeverityLoader, ErrFormat, IndexName, loaderFails+"is missing, want one that is empty: tensor = []")
+		c.find(SeverityLoader, ErrFormat, IndexName, loaderFails+"is missing, and should be there, if empty: tensor = []")
 		return emptyTensorIndex(), nil
 	}
 	index, f := parseIndex(b)
@@ -149,7 +149,7 @@ func (c *checker) checkTensors(index *TensorIndex) {
 			c.find(SeverityError, ErrFormat, IndexName, "%s: there is no file %s", at, quotePath(t.Path()))
 		case t.DType == String || t.DType == "" || t.Shape == nil || size < 0:
 		case size != want:
-			c.find(SeverityError, ErrFormat, t.Path(), "is %d bytes, want %d: %s %v of %s", size, want, t.DType, t.Shape, at)
+			c.find(SeverityError, ErrFormat, t.Path(), "is %d bytes long, and should be %d: %s %v of %s", size, want, t.DType, t.Shape, at)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (c *checker) checkSuffix(i int, t Tensor) {
 	}
 	if !strings.HasSuffix(t.File, want) {
 		at := fmt.Sprintf("tensor %d (%s)", i+1, quoteShort(t.Name))
-		c.find(SeverityWarning, ErrFormat, IndexName, "%s: file: got %s, want a name that ends in %s where the dtype is %s", at, quoteShort(t.File), want, t.DType)
+		c.find(SeverityWarning, ErrFormat, IndexName, "%s: file: %s should end in %s, as the dtype is %s", at, quoteShort(t.File), want, t.DType)
 	}
 }
 

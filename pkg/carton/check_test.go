@@ -139,7 +139,7 @@ func TestKindsOfFindings(t *testing.T) {
 		want error
 		text string
 	}{
-		"version 2":       {"spec_version = 2\n", carton.ErrVersion, "got 2"},
+		"version 2":       {"spec_version = 2\n", carton.ErrVersion, "is 2"},
 		"a path":          {minimalInfo + "[[example]]\ninputs = { x = \"@misc/..\" }\n", carton.ErrInsecurePath, "not clean"},
 		"nesting":         {"a = " + strings.Repeat("[", 10_000), carton.ErrLimit, "nested"},
 		"many items":      {"a = [" + strings.Repeat("0,", carton.MaxTOMLItems) + "]", carton.ErrLimit, "keys, values"},

@@ -38,8 +38,8 @@ type Error struct {
 	Path string
 	// Kind is one of the sentinels above, or fs.ErrNotExist.
 	Kind error
-	// Msg says what was found and what was wanted, "got X, want Y", after the
-	// line where it was found, if any: "line 12: …".
+	// Msg says what was found and what it should be, after the line where it was
+	// found, if any: "line 12: …".
 	Msg string
 	// Err is the cause, where another package found it.
 	Err error

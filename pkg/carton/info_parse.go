@@ -59,14 +59,14 @@ func parseCategories(values map[string]any) map[string]string {
 func parseSpecVersion(t tomlTable) bool {
 	switch v := t.values["spec_version"].(type) {
 	case nil:
-		t.errorf("spec_version", "is missing, want 1")
+		t.errorf("spec_version", "is missing, and should be 1")
 	case int64:
 		if v == 1 {
 			return true
 		}
-		t.faults.add(SeverityError, ErrVersion, "spec_version: got %d, want 1", v)
+		t.faults.add(SeverityError, ErrVersion, "spec_version: is %d, and should be 1", v)
 	default:
-		t.errorf("spec_version", "got %s, want the integer 1", describe(v))
+		t.errorf("spec_version", "is %s, and should be the integer 1", describe(v))
 	}
 	return false
 }
@@ -86,13 +86,13 @@ func parseRunner(t tomlTable, info *Info) {
 		r.faults.loaderf("runner.runner_compat_version: is missing")
 	case int64:
 		if v < 0 {
-			r.errorf("runner_compat_version", "got %d, want 0 or more", v)
+			r.errorf("runner_compat_version", "is %d, and should be 0 or more", v)
 			break
 		}
 		n := uint64(v)
 		info.Runner.CompatVersion = &n
 	default:
-		r.errorf("runner_compat_version", "got %s, want an integer", describe(v))
+		r.errorf("runner_compat_version", "is %s, and should be an integer", describe(v))
 	}
 	opts, ok := r.table("opts")
 	if !ok {
@@ -103,7 +103,7 @@ func parseRunner(t tomlTable, info *Info) {
 		switch opts.values[k].(type) {
 		case int64, float64, string, bool:
 		default:
-			opts.errorf(quotePath(k), "got %s, want an integer, float, string or bool", describe(opts.values[k]))
+			opts.errorf(quotePath(k), "is %s, and should be an integer, float, string or bool", describe(opts.values[k]))
 			delete(opts.values, k)
 		}
 	}
@@ -183,9 +183,9 @@ func (t tomlTable) references(key string, misc bool) map[string]string {
 			}
 		case strings.HasPrefix(ref, tensorPrefix) && ref != tensorPrefix:
 		case misc:
-			t.faults.errorf("%sgot %s, want @tensor_data/NAME or @misc/PATH", at, quoteShort(ref))
+			t.faults.errorf("%sis %s, and should be @tensor_data/NAME or @misc/PATH", at, quoteShort(ref))
 		default:
-			t.faults.errorf("%sgot %s, want @tensor_data/NAME", at, quoteShort(ref))
+			t.faults.errorf("%sis %s, and should be @tensor_data/NAME", at, quoteShort(ref))
 		}
 	}
 	return refs

@@ -39,14 +39,14 @@ func ParseLinks(b []byte) (*Links, error) {
 		return nil, err
 	}
 	if v, ok := doc["version"].(int64); !ok || v != linksVersion {
-		return nil, errorf(ErrVersion, LinksName, "got version %s, want %d", showVersion(doc["version"]), linksVersion)
+		return nil, errorf(ErrVersion, LinksName, "version is %s, and should be the integer %d", describe(doc["version"]), linksVersion)
 	}
 	urls, ok := doc["urls"].(map[string]any)
 	if !ok {
 		return nil, errorf(ErrFormat, LinksName, "has no table [urls]")
 	}
 	if len(urls) > MaxMembers {
-		return nil, errorf(ErrLimit, LinksName, "lists %d contents, want at most %d", len(urls), MaxMembers)
+		return nil, errorf(ErrLimit, LinksName, "lists %d contents, and may list at most %d", len(urls), MaxMembers)
 	}
 	l := &Links{URLs: make(map[string][]string, len(urls))}
 	for _, hash := range slices.Sorted(maps.Keys(urls)) {
@@ -66,33 +66,21 @@ func parseLink(hash string, value any) ([]string, error) {
 	}
 	items, ok := value.([]any)
 	if !ok {
-		return nil, errorf(ErrFormat, LinksName, "%s is no list of URLs", hash)
+		return nil, errorf(ErrFormat, LinksName, "the value of %s is not a list of URLs", hash)
 	}
 	switch {
 	case len(items) == 0:
 		return nil, errorf(ErrFormat, LinksName, "%s has no URL", hash)
 	case len(items) > MaxLinkURLs:
-		return nil, errorf(ErrLimit, LinksName, "%s has %d URLs, want at most %d", hash, len(items), MaxLinkURLs)
+		return nil, errorf(ErrLimit, LinksName, "%s has %d URLs, and may have at most %d", hash, len(items), MaxLinkURLs)
 	}
 	list := make([]string, len(items))
 	for i, item := range items {
 		if list[i], ok = item.(string); !ok || list[i] == "" {
-			return nil, errorf(ErrFormat, LinksName, "%s: item %d of its list is no URL", hash, i+1)
+			return nil, errorf(ErrFormat, LinksName, "%s: item %d of its list is not a URL", hash, i+1)
 		}
 	}
 	return list, nil
-}
-
-func showVersion(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "none"
-	case string:
-		return fmt.Sprintf("%.20q", v)
-	case int64, float64, bool:
-		return fmt.Sprint(v)
-	}
-	return "something else"
 }
 
 // Marshal returns the bytes of LINKS: a function of the content alone, keys in

@@ -40,7 +40,7 @@ type Entry struct {
 func ParseManifest(raw []byte) (*Manifest, error) {
 	switch {
 	case len(raw) > MaxManifestBytes:
-		return nil, errorf(ErrLimit, ManifestName, "is %d bytes, want at most %d", len(raw), MaxManifestBytes)
+		return nil, errorf(ErrLimit, ManifestName, "is %d bytes long, and may be at most %d", len(raw), MaxManifestBytes)
 	case len(raw) == 0:
 		return nil, errorf(ErrFormat, ManifestName, "is empty")
 	case !utf8.Valid(raw):
@@ -166,7 +166,7 @@ func parseEntry(text string, line int) (Entry, error) {
 		if text == "" {
 			return Entry{}, atLine(line, errorf(ErrFormat, "", "the line is blank"))
 		}
-		return Entry{}, atLine(line, errorf(ErrFormat, "", "the line has no =, want path=hash"))
+		return Entry{}, atLine(line, errorf(ErrFormat, "", "the line has no =, and should be path=hash"))
 	}
 	e := Entry{Path: text[:i], Hash: text[i+1:], Line: line}
 	if e.Path == ManifestName || e.Path == LinksName {
@@ -181,7 +181,7 @@ func parseEntry(text string, line int) (Entry, error) {
 // checkHash wants 64 lower-case hex digits.
 func checkHash(h string) error {
 	if !sha256hex.Is(h) {
-		return errorf(ErrFormat, "", "got the hash %s, want %s", errtext.Quoted(h), sha256hex.Want)
+		return errorf(ErrFormat, "", "the hash %s is not %s", errtext.Quoted(h), sha256hex.Want)
 	}
 	return nil
 }

@@ -18,14 +18,14 @@ func CheckPath(p string) error {
 	case p == "":
 		return errorf(ErrInsecurePath, "", "a member has an empty name")
 	case len(p) > MaxPathBytes:
-		return errorf(ErrInsecurePath, p[:64]+"…", "name is %d bytes long, want at most %d", len(p), MaxPathBytes)
+		return errorf(ErrInsecurePath, p[:64]+"…", "name is %d bytes long, and may be at most %d", len(p), MaxPathBytes)
 	}
 	if fault := zipdir.NameFault(p); fault != "" {
 		return errorf(ErrInsecurePath, p, "%s", fault)
 	}
 	for name := range strings.SplitSeq(p, "/") {
 		if len(name) > MaxNameBytes {
-			return errorf(ErrInsecurePath, p, "a component is %d bytes long, want at most %d", len(name), MaxNameBytes)
+			return errorf(ErrInsecurePath, p, "a component is %d bytes long, and may be at most %d", len(name), MaxNameBytes)
 		}
 	}
 	return nil

@@ -102,7 +102,7 @@ const (
 // ErrLimit for more than [MaxMembers] or for a zip of over 2^63-1 bytes.
 func NewPlan(members []Member) (*Plan, error) {
 	if len(members) > MaxMembers+2 { // MANIFEST and LINKS
-		return nil, errorf(ErrLimit, "", "has %d members, want at most %d", len(members), MaxMembers)
+		return nil, errorf(ErrLimit, "", "has %d members, and may have at most %d", len(members), MaxMembers)
 	}
 	p := &Plan{members: make([]planned, 0, len(members))}
 	var paths Paths

@@ -71,7 +71,7 @@ func skipTo(r io.ReadCloser, path string, size, off, n int64) (io.ReadCloser, er
 func clip(path string, size, off, n int64) (count int64, short bool, err error) {
 	switch {
 	case off < 0:
-		return 0, false, errorf(ErrFormat, path, "range begins at %d, want 0 or more", off)
+		return 0, false, errorf(ErrFormat, path, "a range can't begin at %d", off)
 	case off > size:
 		return 0, true, nil
 	case n < 0:

@@ -93,7 +93,7 @@ func TestRanges(t *testing.T) {
 				}
 			}
 			_, err := src.OpenRange(t.Context(), "model/a", -1, 1)
-			checkError(t, err, carton.ErrFormat, "begins at -1")
+			checkError(t, err, carton.ErrFormat, "can't begin at -1")
 			r, err := src.OpenRange(t.Context(), carton.ManifestName, 2, 5)
 			if err != nil {
 				t.Fatal(err)

@@ -90,7 +90,7 @@ func followSymlinks(members []Member, p string) (Member, error) {
 		m, ok := findMember(members, at)
 		switch {
 		case !ok && hasFolder(members, at):
-			return m, errorf(ErrFormat, p, "is a symlink to the folder %s, want one to a file", quotePath(at))
+			return m, errorf(ErrFormat, p, "is a symlink to the folder %s, and may only end at a file", quotePath(at))
 		case !ok:
 			return m, errorf(ErrFormat, p, "is a symlink to %s, which is not in the carton", quotePath(at))
 		case m.Target == "":

@@ -107,7 +107,7 @@ func parseIndex(b []byte) (*TensorIndex, *faults) {
 		return nil, f
 	}
 	if _, ok := values["tensor"]; !ok {
-		f.loaderf("holds no tensor and does not say so, want: tensor = []")
+		f.loaderf("holds no tensor and does not say so: it should hold tensor = []")
 	}
 	bare := 0 // tensors without inner
 	for _, t := range (tomlTable{values: values, faults: f}).tables("tensor") {
@@ -122,7 +122,7 @@ func parseIndex(b []byte) (*TensorIndex, *faults) {
 		x.Tensors = append(x.Tensors, tensor)
 	}
 	if bare > 0 {
-		f.loaderf("%d of %d tensors have no inner, want it in each: inner = []", bare, len(x.Tensors))
+		f.loaderf("%d of %d tensors have no inner, which each should have: inner = []", bare, len(x.Tensors))
 	}
 	x.inner = map[string]bool{}
 	for i, t := range x.Tensors {
@@ -184,7 +184,7 @@ func (t tomlTable) lengths(key string) []int64 {
 	for i, v := range values {
 		n, isInt := v.(int64)
 		if !isInt || n < 0 {
-			t.errorf(key, "dimension %d: got %s, want an integer of 0 or more", i+1, describe(v))
+			t.errorf(key, "dimension %d: is %s, and should be an integer of 0 or more", i+1, describe(v))
 			ok = false
 		}
 		lengths = append(lengths, n)
@@ -208,7 +208,7 @@ func countStrings(path string, b []byte) (int64, error) {
 	}
 	for i, v := range data {
 		if _, isText := v.(string); !isText {
-			return 0, errorf(ErrFormat, path, "data: value %d: got %s, want a string", i+1, describe(v))
+			return 0, errorf(ErrFormat, path, "data: value %d: is %s, and should be a string", i+1, describe(v))
 		}
 	}
 	return int64(len(data)), f.first()

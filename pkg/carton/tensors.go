@@ -89,7 +89,7 @@ func (s Shape) value() any {
 func (t tomlTable) dtype() DType {
 	d := DType(t.needText("dtype"))
 	if d != "" && d != String && d != Nested && d.Size() == 0 {
-		t.errorf("dtype", "got %s, want float32, float64, string, int8 to int64 or uint8 to uint64", quoteShort(string(d)))
+		t.errorf("dtype", "is %s, and should be float32, float64, string, int8 to int64 or uint8 to uint64", quoteShort(string(d)))
 		return ""
 	}
 	return d
@@ -119,13 +119,13 @@ func (t tomlTable) shape() Shape {
 			s.Dims = append(s.Dims, Dim{Symbol: v})
 		case int64:
 			if v < 0 {
-				t.errorf("shape", "dimension %d: got %d, want 0 or more", i+1, v)
+				t.errorf("shape", "dimension %d: is %d, and should be 0 or more", i+1, v)
 				continue
 			}
 			s.Dims = append(s.Dims, Dim{Size: v})
 			fixed = append(fixed, v)
 		default:
-			t.errorf("shape", "dimension %d: got %s, want an integer or a symbol", i+1, describe(v))
+			t.errorf("shape", "dimension %d: is %s, and should be an integer or a symbol", i+1, describe(v))
 		}
 	}
 	if _, ok := dtype.Size(fixed, 8); !ok {

@@ -16,7 +16,7 @@ import (
 func decodeTOML(name string, b []byte, limit, items int) (map[string]any, error) {
 	switch {
 	case len(b) > limit:
-		return nil, errorf(ErrLimit, name, "is %d bytes, want at most %d", len(b), limit)
+		return nil, errorf(ErrLimit, name, "is %d bytes long, and may be at most %d", len(b), limit)
 	case !utf8.Valid(b):
 		return nil, errorf(ErrFormat, name, "is not UTF-8")
 	}

@@ -61,7 +61,7 @@ func (t tomlTable) text(key string) string {
 	}
 	s, ok := v.(string)
 	if !ok {
-		t.errorf(key, "got %s, want a string", describe(v))
+		t.errorf(key, "is %s, and should be a string", describe(v))
 	}
 	return s
 }
@@ -86,7 +86,7 @@ func (t tomlTable) table(key string) (tomlTable, bool) {
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		t.errorf(key, "got %s, want a table", describe(v))
+		t.errorf(key, "is %s, and should be a table", describe(v))
 	}
 	return tomlTable{values: m, at: t.at + key + ".", faults: t.faults}, ok
 }
@@ -98,7 +98,7 @@ func (t tomlTable) tables(key string) []tomlTable {
 		at := fmt.Sprintf("%s%s %d", t.at, key, len(list)+1)
 		m, ok := v.(map[string]any)
 		if !ok {
-			t.faults.errorf("%s: got %s, want a table", at, describe(v))
+			t.faults.errorf("%s: is %s, and should be a table", at, describe(v))
 		}
 		list = append(list, tomlTable{values: m, at: at + ": ", faults: t.faults})
 	}
@@ -113,7 +113,7 @@ func (t tomlTable) tables(key string) []tomlTable {
 			add(m)
 		}
 	default:
-		t.errorf(key, "got %s, want an array of tables", describe(v))
+		t.errorf(key, "is %s, and should be an array of tables", describe(v))
 	}
 	return list
 }
@@ -126,7 +126,7 @@ func (t tomlTable) array(key string) (list []any, ok bool) {
 	case []any:
 		return v, true
 	default:
-		t.errorf(key, "got %s, want an array", describe(v))
+		t.errorf(key, "is %s, and should be an array", describe(v))
 		return nil, false
 	}
 }
@@ -138,7 +138,7 @@ func (t tomlTable) texts(key string) (list []string, ok bool) {
 	for i, v := range values {
 		s, isText := v.(string)
 		if !isText {
-			t.errorf(key, "value %d: got %s, want a string", i+1, describe(v))
+			t.errorf(key, "value %d: is %s, and should be a string", i+1, describe(v))
 			continue
 		}
 		list = append(list, s)
@@ -156,7 +156,7 @@ func (t tomlTable) textTable(key string) map[string]string {
 	for _, k := range sortedKeys(sub.values) {
 		s, ok := sub.values[k].(string)
 		if !ok {
-			sub.errorf(quotePath(k), "got %s, want a string", describe(sub.values[k]))
+			sub.errorf(quotePath(k), "is %s, and should be a string", describe(sub.values[k]))
 			continue
 		}
 		texts[k] = s

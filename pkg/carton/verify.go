@@ -180,7 +180,7 @@ func (v *verification) strings(ctx context.Context, index *TensorIndex, read []M
 			counts[path] = n
 		}
 		if err == nil && n != t.Elements() {
-			err = errorf(ErrFormat, path, "holds %d strings, want %d: shape %v of tensor %s", n, t.Elements(), t.Shape, quoteShort(t.Name))
+			err = errorf(ErrFormat, path, "holds %d strings, and should hold %d: shape %v of tensor %s", n, t.Elements(), t.Shape, quoteShort(t.Name))
 		}
 		if err != nil {
 			if err := v.note(ctx, path, err); err != nil {

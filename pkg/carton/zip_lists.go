@@ -75,7 +75,7 @@ func (z *Reader) readOwn(name string, limit int64) ([]byte, error) {
 	case e.Symlink:
 		return nil, errorf(ErrFormat, name, "is a symlink")
 	case e.Size > limit:
-		return nil, errorf(ErrLimit, name, "is %d bytes, want at most %d", e.Size, limit)
+		return nil, errorf(ErrLimit, name, "is %d bytes long, and may be at most %d", e.Size, limit)
 	}
 	return z.readSmall(e)
 }
@@ -133,7 +133,7 @@ func (z *Reader) resolve(ctx context.Context) error {
 		}
 		e := z.file(m.Path)
 		if e.Size > MaxPathBytes {
-			return errorf(ErrInsecurePath, m.Path, "symlink's target is %d bytes long, want at most %d", e.Size, MaxPathBytes)
+			return errorf(ErrInsecurePath, m.Path, "symlink's target is %d bytes long, and may be at most %d", e.Size, MaxPathBytes)
 		}
 		if left -= e.Size; left < 0 {
 			return errTargets()

@@ -30,7 +30,7 @@ func contentEncoding(h http.Header) (string, error) {
 			case name == "" || name == "identity":
 				continue
 			case found != "":
-				return "", errorf(carton.ErrLink, "", "got more than one content-encoding, want at most one")
+				return "", errorf(carton.ErrLink, "", "the host sent more than one content-encoding")
 			}
 			found = name
 		}
@@ -41,7 +41,7 @@ func contentEncoding(h http.Header) (string, error) {
 	case "", "gzip", "deflate", "br", "zstd":
 		return found, nil
 	}
-	return "", errorf(carton.ErrLink, "", "got the content-encoding %s, want gzip, deflate, br or zstd", errtext.OneLine(found))
+	return "", errorf(carton.ErrLink, "", "the host sent the content-encoding %s, which is none of gzip, deflate, br and zstd", errtext.OneLine(found))
 }
 
 // decodeContent decodes body, and closes it with what it returns.

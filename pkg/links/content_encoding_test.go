@@ -109,7 +109,7 @@ func TestLinkEncodingsThatAreRefused(t *testing.T) {
 		body         []byte
 		want         string
 	}{
-		{"unknown", "compress", data, "got the content-encoding compress"},
+		{"unknown", "compress", data, "the host sent the content-encoding compress"},
 		{"stacked", "gzip, br", gz, "more than one"},
 		{"stacked in two headers", "gzip|gzip", gz, "more than one"},
 		{"raw sent as gzip", "gzip", data, "does not decode as gzip"},

@@ -75,7 +75,7 @@ func (s *resolved) OpenRange(ctx context.Context, path string, off, n int64) (io
 		return r, err
 	}
 	if off < 0 {
-		return nil, errorf(carton.ErrFormat, path, "range begins at %d, want 0 or more", off)
+		return nil, errorf(carton.ErrFormat, path, "a range can't begin at %d", off)
 	}
 	return s.follow(ctx, path, off, n, false, err)
 }
