@@ -10,8 +10,8 @@ import (
 )
 
 // All printing happens in this file with what it uses (table.go, json.go,
-// escape.go), in progress.go with what it draws on (bars.go, screen.go), and in
-// trace.go, by these rules:
+// escape.go), in progress.go with what it draws on (progress_bars.go, terminal.go),
+// and in trace.go, by these rules:
 //
 //   - Results go to standard output, everything else to standard error.
 //   - With --format json a command prints one object on standard output, and on

@@ -113,18 +113,11 @@ func packInputs(paths []string, opts pack.Options) []string {
 // notInside refuses an output that is one of the inputs, or lies in one.
 func notInside(verb, output string, inputs []string) error {
 	for _, in := range inputs {
-		if in != "" && (place.Inside(output, in) || sameFile(output, in)) {
+		if in != "" && place.Inside(output, in) {
 			return usagef(verb, "%s would be written over, or into, what is read: %s", quoted(output), quoted(in))
 		}
 	}
 	return nil
-}
-
-// sameFile reports whether two names are of one file.
-func sameFile(a, b string) bool {
-	one, err1 := os.Stat(a)
-	other, err2 := os.Stat(b)
-	return err1 == nil && err2 == nil && os.SameFile(one, other)
 }
 
 // pack opens loose files as a carton, and tells what is odd about it.

@@ -7,12 +7,12 @@ import (
 )
 
 // Inside reports whether a file or folder that is to be made under the name would
-// lie in the folder dir, or be it: whatever symlinks, "..", mounts and letters of
+// lie in the folder dir, or be dir, which may also be a file: whatever symlinks, "..", mounts and letters of
 // another case lead there. What does not exist yet of name's path is made below
 // what does.
 func Inside(name, dir string) bool {
 	want, err := os.Stat(dir)
-	return err == nil && want.IsDir() && inside(name, want)
+	return err == nil && inside(name, want)
 }
 
 // inside is Inside of a folder that is open.
