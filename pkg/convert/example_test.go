@@ -14,7 +14,7 @@ import (
 )
 
 // A carton goes into a store and comes back with the same model hash. carton.Open
-// opens one of a file or folder; registry.NewRepository is a store of a registry.
+// opens one of a file or folder; registry.Client.Repository is a store of a registry.
 func Example() {
 	ctx := context.Background()
 	src := cartontest.New(map[string][]byte{

@@ -1,11 +1,14 @@
 package layout
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"sort"
+
+	"github.com/carton-oci/carton-oci/internal/iox"
 )
 
 // Open streams the tar from offset off. Members are opened one after another,
@@ -20,50 +23,28 @@ func (p *TarPlan) Open(ctx context.Context, off int64, open MemberOpener) (io.Re
 	if off < 0 || off > p.size {
 		return nil, fmt.Errorf("open tar at offset %d: its size is %d", off, p.size)
 	}
-	s := &tarStream{
-		items: p.items,
-		pos:   off,
-		size:  p.size,
-		open: func(path string, off int64) (io.ReadCloser, error) {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			return open(ctx, path, off)
-		},
-	}
-	// The last item whose header begins at or before off.
-	i, found := slices.BinarySearchFunc(p.items, off, func(it tarItem, off int64) int {
-		switch {
-		case it.header < off:
-			return -1
-		case it.header > off:
-			return 1
+	s := &tarStream{size: p.size, pos: off, open: func(path string, off int64) (io.ReadCloser, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
-		return 0
-	})
-	if !found {
-		i--
-	}
-	s.next = max(i, 0)
+		return open(ctx, path, off)
+	}}
+	// The last item whose header begins at or before off.
+	i := sort.Search(len(p.items), func(i int) bool { return p.items[i].header > off })
+	s.items = p.items[max(i-1, 0):]
 	return s, nil
 }
 
-// tarStream is a tar being read. It moves from stage to stage: the bytes in
-// buf, then the member in content, then zeros, then the next item.
+// tarStream is a tar being read. Its position says which part is due: a header, a
+// member's content, or zeros.
 type tarStream struct {
-	items []tarItem
-	next  int // the item to begin with when all stages are through
+	items []tarItem // that are not through
 	pos   int64
 	size  int64
 	open  func(path string, off int64) (io.ReadCloser, error)
 
-	buf     []byte        // what is left of a header
-	path    string        // the member that content is of
-	content io.ReadCloser // nil where no member is open
-	left    int64         // bytes of content still to come
-	zeros   int64         // bytes of padding still to come
-	pending func() error  // opens the member behind the header in buf
-	err     error         // what every further Read returns
+	part io.ReadCloser // nil where the next is to be opened
+	err  error         // what every further Read returns
 }
 
 func (s *tarStream) Read(b []byte) (int, error) {
@@ -71,10 +52,17 @@ func (s *tarStream) Read(b []byte) (int, error) {
 		return 0, s.err
 	}
 	for s.err == nil {
-		n, err := s.stage(b)
+		if s.part == nil {
+			s.part, s.err = s.next()
+			continue
+		}
+		n, err := s.part.Read(b)
 		s.pos += int64(n)
-		if err != nil {
-			s.fail(err)
+		if err == io.EOF { //nolint:errorlint // a wrapped one is a fault, not the end
+			err = s.closePart()
+		}
+		if s.err = err; err != nil {
+			s.closePart() //nolint:errcheck // the error that ended the stream comes first
 		}
 		if n > 0 {
 			return n, nil
@@ -88,109 +76,54 @@ func (s *tarStream) Close() error {
 	if s.err == nil {
 		s.err = errors.New("tar stream is closed")
 	}
-	return s.closeContent()
+	return s.closePart()
 }
 
-// stage gives bytes of the current stage, or 0 when it went on to another.
-func (s *tarStream) stage(b []byte) (int, error) {
-	switch {
-	case len(s.buf) > 0:
-		n := copy(b, s.buf)
-		s.buf = s.buf[n:]
-		return n, nil
-	case s.pending != nil:
-		open := s.pending
-		s.pending = nil
-		return 0, open()
-	case s.content != nil:
-		return s.readContent(b)
-	case s.zeros > 0:
-		n := int(min(s.zeros, int64(len(b))))
-		clear(b[:n])
-		s.zeros -= int64(n)
-		return n, nil
-	}
-	return 0, s.begin()
-}
-
-// begin starts with the next item, at pos, which may lie inside it.
-func (s *tarStream) begin() error {
-	if s.next == len(s.items) {
-		if s.pos == s.size {
-			return io.EOF
-		}
-		s.zeros = s.size - s.pos
+func (s *tarStream) closePart() error {
+	if s.part == nil {
 		return nil
 	}
-	it := &s.items[s.next]
-	s.next++
+	part := s.part
+	s.part = nil
+	return part.Close()
+}
+
+// next opens the part at pos. An item is through when its content is open.
+func (s *tarStream) next() (io.ReadCloser, error) {
+	if len(s.items) == 0 {
+		if s.pos == s.size {
+			return nil, io.EOF
+		}
+		return zeros(s.size - s.pos), nil
+	}
+	it := &s.items[0]
 	if s.pos < it.data {
 		header, err := it.headerBytes()
-		if err != nil {
-			return err
-		}
-		s.buf = header[s.pos-it.header:]
+		return io.NopCloser(bytes.NewReader(header[min(s.pos-it.header, int64(len(header))):])), err
 	}
-	skip := max(0, s.pos-it.data)
-	s.zeros = it.end() - max(s.pos, it.data+it.Size) // below 0 for an offset in the end blocks
-	if it.folder || it.Target != "" || (skip > 0 && skip >= it.Size) {
-		return nil
+	s.items = s.items[1:]
+	off, padding := s.pos-it.data, zeros(it.end()-max(s.pos, it.data+it.Size))
+	if it.folder || it.Target != "" || off > 0 && off >= it.Size {
+		return padding, nil
 	}
-	s.pending = func() error { return s.openContent(it, skip) }
-	return nil
-}
-
-func (s *tarStream) openContent(it *tarItem, off int64) error {
 	r, err := s.open(it.Path, off)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", quote(it.Path), err)
+		return nil, fmt.Errorf("open %s: %w", quote(it.Path), err)
 	}
-	s.path, s.content, s.left = it.Path, r, it.Size-off
-	return nil
-}
-
-// readContent gives bytes of the open member. Behind the last it wants io.EOF.
-func (s *tarStream) readContent(b []byte) (int, error) {
-	if s.left == 0 {
-		n, err := s.content.Read(make([]byte, 1))
-		switch {
-		case n > 0:
-			return 0, errorf(ErrDigest, s.path, "its content is longer than was planned")
-		case err == nil:
-			return 0, nil
-		case err != io.EOF:
-			return 0, fmt.Errorf("read %s: %w", quote(s.path), err)
+	content := &iox.Verifier{
+		R: r, Size: it.Size - off,
+		Wrong:  func(text string) error { return errorf(ErrDigest, it.Path, "%s", text) },
+		Broken: func(err error) error { return fmt.Errorf("read %s: %w", quote(it.Path), err) },
+	}
+	return iox.ReadCloser{Reader: io.MultiReader(content, padding), Closer: closerFunc(func() error {
+		if err := r.Close(); err != nil {
+			return fmt.Errorf("close %s: %w", quote(it.Path), err)
 		}
-		return 0, s.closeContent()
-	}
-	n, err := s.content.Read(b[:min(s.left, int64(len(b)))])
-	s.left -= int64(n)
-	atEnd := err == io.EOF // a wrapped one is a fault, not the end
-	switch {
-	case atEnd && s.left == 0:
-		return n, s.closeContent()
-	case atEnd:
-		return n, errorf(ErrDigest, s.path, "its content ends %d bytes before its planned size", s.left)
-	case err != nil:
-		return n, fmt.Errorf("read %s: %w", quote(s.path), err)
-	}
-	return n, nil
-}
-
-func (s *tarStream) closeContent() error {
-	if s.content == nil {
 		return nil
-	}
-	r := s.content
-	s.content = nil
-	if err := r.Close(); err != nil {
-		return fmt.Errorf("close %s: %w", quote(s.path), err)
-	}
-	return nil
+	})}, nil
 }
 
-// fail ends the stream.
-func (s *tarStream) fail(err error) {
-	s.err = err
-	s.closeContent() //nolint:errcheck // the error that ended the stream comes first
+// zeros are so many of them; none for a number below 0.
+func zeros(n int64) io.ReadCloser {
+	return io.NopCloser(io.LimitReader(readerFunc(func(b []byte) (int, error) { clear(b); return len(b), nil }), n))
 }
