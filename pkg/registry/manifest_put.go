@@ -124,7 +124,12 @@ func (r *Repository) listReferrer(ctx context.Context, desc ocispec.Descriptor, 
 	}
 	r.mu.Lock()
 	if r.referrers == nil { // it makes one change of several at once, and so is kept
-		r.referrers = &remote.Repository{Client: r.meta, Reference: r.name, PlainHTTP: scheme == "http", MaxMetadataBytes: layout.MaxManifestBytes}
+		r.referrers = &remote.Repository{
+			Client: r.meta, Reference: r.name, PlainHTTP: scheme == "http", MaxMetadataBytes: layout.MaxManifestBytes,
+			// The list that a new one replaces stays: a push deletes nothing, and many
+			// registries let nobody delete.
+			SkipReferrersGC: true,
+		}
 	}
 	repo := r.referrers
 	r.mu.Unlock()

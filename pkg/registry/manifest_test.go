@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -285,24 +286,31 @@ func TestPutManifestSubject(t *testing.T) {
 	if err := repo.PutManifest(ctx, subject, content, layout.PutOptions{Tags: []string{"1"}}); err != nil {
 		t.Fatal(err)
 	}
-	b, err := json.Marshal(ocispec.Manifest{
-		Versioned: specs.Versioned{SchemaVersion: 2},
-		MediaType: ocispec.MediaTypeImageManifest,
-		Config:    describeBytes(config),
-		Layers:    []ocispec.Descriptor{},
-		Subject:   &subject,
-	})
-	if err != nil {
-		t.Fatal(err)
+	// The second one replaces a list, in a registry that lets nobody delete.
+	for n := range 2 {
+		b, err := json.Marshal(ocispec.Manifest{
+			Versioned:   specs.Versioned{SchemaVersion: 2},
+			MediaType:   ocispec.MediaTypeImageManifest,
+			Config:      describeBytes(config),
+			Layers:      []ocispec.Descriptor{},
+			Subject:     &subject,
+			Annotations: map[string]string{"n": strconv.Itoa(n)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		desc := describeBytes(b)
+		desc.MediaType = ocispec.MediaTypeImageManifest
+		if err := repo.PutManifest(ctx, desc, b, layout.PutOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		_, list, ok := reg.Manifest("org/m", strings.Replace(subject.Digest.String(), ":", "-", 1))
+		if !ok || !bytes.Contains(list, []byte(desc.Digest)) {
+			t.Errorf("the list of referrers is %q, want %s in it", list, desc.Digest)
+		}
 	}
-	desc := describeBytes(b)
-	desc.MediaType = ocispec.MediaTypeImageManifest
-	if err := repo.PutManifest(ctx, desc, b, layout.PutOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	_, list, ok := reg.Manifest("org/m", strings.Replace(subject.Digest.String(), ":", "-", 1))
-	if !ok || !bytes.Contains(list, []byte(desc.Digest)) {
-		t.Errorf("the list of referrers is %q, want %s in it", list, desc.Digest)
+	if n := reg.Count("DELETE", "/"); n != 0 {
+		t.Errorf("%d things were deleted", n)
 	}
 }
 
