@@ -21,7 +21,9 @@ import (
 // model.safetensors.index.json before model.fp16.safetensors.index.json. A shard
 // that is not there is a note, and so is an index that is broken, which then
 // counts for nothing.
-func shardSets(ctx context.Context, src carton.Source, members []carton.Member, opts Options) (map[string]map[string]bool, []Note, error) {
+func shardSets(
+	ctx context.Context, src carton.Source, members []carton.Member, opts Options,
+) (map[string]map[string]bool, []Note, error) {
 	indexes, notes, err := shardIndexes(ctx, src, members, opts, byname.ShardIndex, byname.PyTorchShardIndex)
 	if err != nil {
 		return nil, nil, err

@@ -50,7 +50,9 @@ func (d *Difference) compareContents(ctx context.Context, a, b carton.Source, op
 }
 
 // compare reads both headers, one after the other, and keeps what differs.
-func (c *Change) compare(ctx context.Context, a, b carton.Source, opts Options, s *budget, list *listing) (notes []string, err error) {
+func (c *Change) compare(
+	ctx context.Context, a, b carton.Source, opts Options, s *budget, list *listing,
+) (notes []string, err error) {
 	format := formatOf(c.A.Path)
 	old, err := look(ctx, a, file{c.A, format}, opts, s)
 	if err != nil {

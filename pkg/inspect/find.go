@@ -66,7 +66,9 @@ func Find(ctx context.Context, src carton.Source, name string, opts Options) (*T
 
 // likelyFiles returns the files without the shards that an index says do not
 // hold the tensor.
-func likelyFiles(ctx context.Context, src carton.Source, members []carton.Member, files []file, name string, opts Options) ([]file, error) {
+func likelyFiles(
+	ctx context.Context, src carton.Source, members []carton.Member, files []file, name string, opts Options,
+) ([]file, error) {
 	without := map[string]bool{} // hashes
 	hashes := map[string]string{}
 	for _, m := range members {

@@ -39,7 +39,9 @@ func (c *content) tensor(i int) *Tensor {
 
 // scan reads what is inside files, many at once. visit is called for each by its
 // index, several at once, with memory that is its own until it returns.
-func scan(ctx context.Context, files []file, opts Options, visit func(ctx context.Context, i int, s *budget) error) error {
+func scan(
+	ctx context.Context, files []file, opts Options, visit func(ctx context.Context, i int, s *budget) error,
+) error {
 	memory := semaphore.NewWeighted(headersBytes)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(download.Concurrency(opts.Concurrency))

@@ -24,7 +24,9 @@ type shardIndex struct {
 // shardIndexes reads the members whose names end so, verified. Symlinks among them
 // are other names for the same, in folders of their own: the shards that an index
 // names lie beside it. One that is broken, or out of reach, is a note.
-func shardIndexes(ctx context.Context, src carton.Source, members []carton.Member, opts Options, ends ...string) ([]shardIndex, []Note, error) {
+func shardIndexes(
+	ctx context.Context, src carton.Source, members []carton.Member, opts Options, ends ...string,
+) ([]shardIndex, []Note, error) {
 	var indexes []shardIndex
 	var notes []Note
 	for _, m := range members {
@@ -49,7 +51,9 @@ func shardIndexes(ctx context.Context, src carton.Source, members []carton.Membe
 
 // readShardIndex reads one index. What is wrong with it is broken; err is the
 // source's.
-func readShardIndex(ctx context.Context, src carton.Source, m carton.Member) (shards map[string]string, broken, err error) {
+func readShardIndex(
+	ctx context.Context, src carton.Source, m carton.Member,
+) (shards map[string]string, broken, err error) {
 	r, err := src.Open(ctx, m.Path)
 	if err != nil {
 		return nil, nil, err
@@ -108,7 +112,8 @@ func checkShards(index shardIndex, contents map[string]*content) []Note {
 			add("%s lacks %d of the %d tensors that the index puts there", errtext.Quote(shard), missing, len(listed))
 		}
 		if unlisted > 0 {
-			add("%s holds %d tensors that the index does not put there, such as %s", errtext.Quote(shard), unlisted, errtext.Quoted(first))
+			add("%s holds %d tensors that the index does not put there, such as %s",
+				errtext.Quote(shard), unlisted, errtext.Quoted(first))
 		}
 	}
 	return notes

@@ -42,7 +42,8 @@ func dataTensors(ctx context.Context, src carton.Source, members []carton.Member
 		}
 		m, ok := byPath[t.Path()]
 		if !ok {
-			notes = append(notes, dataNote(carton.IndexName, "names %s, which the carton does not hold", errtext.Quote(t.Path())))
+			notes = append(notes, dataNote(carton.IndexName, "names %s, which the carton does not hold",
+				errtext.Quote(t.Path())))
 			continue
 		}
 		out.in = &file{Member: m}

@@ -119,7 +119,8 @@ func (p *packer) whatFolder(w *walk) error {
 	switch hasInfo := isFile(files, carton.InfoName); {
 	case isCartonIn(files):
 		if !p.opts.Update {
-			err := hint.With(fmt.Errorf("%w: it has a %s", ErrCarton, carton.ManifestName), "%s makes it a new MANIFEST, if its files were changed", hint.Update)
+			err := fmt.Errorf("%w: it has a %s", ErrCarton, carton.ManifestName)
+			err = hint.With(err, "%s makes it a new MANIFEST, if its files were changed", hint.Update)
 			return hint.With(err, "push it as it is: %s", hint.Push)
 		}
 		w.below, w.skip = "", []string{carton.ManifestName}
@@ -128,7 +129,8 @@ func (p *packer) whatFolder(w *walk) error {
 		}
 		return errors.Join(p.keepInfo(w, files), w.keepListed())
 	case p.opts.Update:
-		return optionsf("it is no carton whose MANIFEST could be made anew: it has no %s and %s", carton.InfoName, carton.ManifestName)
+		return optionsf("it is no carton whose MANIFEST could be made anew: it has no %s and %s",
+			carton.InfoName, carton.ManifestName)
 	case hasInfo:
 		if isDir(files, "model") || isDir(files, "misc") || isDir(files, "tensor_data") {
 			w.below = ""

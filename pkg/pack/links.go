@@ -94,7 +94,8 @@ func (p *packer) links(members []carton.Member) (*carton.Links, error) {
 			l.URLs[m.Hash] = append(l.URLs[m.Hash], address)
 		}
 		if !found && link.Path != "" {
-			return nil, optionsf("there is no file %s to link: links are of files below %s", errtext.Quote(link.Path), modelFolder)
+			return nil, optionsf("there is no file %s to link: links are of files below %s",
+				errtext.Quote(link.Path), modelFolder)
 		}
 	}
 	return l, nil

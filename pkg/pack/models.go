@@ -39,7 +39,8 @@ func (p *packer) rename(f *file) error {
 			p.fill("runner.runner_name", torchscriptRunner, f.name+", a TorchScript archive")
 		}
 	case p.opts.Runner.Name == torchscriptRunner:
-		p.warnf("%s is not a TorchScript archive, which is what the runner %s loads", errtext.Quote(f.name), torchscriptRunner)
+		p.warnf("%s is not a TorchScript archive, which is what the runner %s loads",
+			errtext.Quote(f.name), torchscriptRunner)
 	}
 	if p.opts.Runner.Name == torchscriptRunner {
 		f.path = modelFolder + "model.pt"
@@ -218,7 +219,8 @@ func (p *packer) readPT2(f *file) error {
 	p.fillPlatforms(a, f.name)
 	if v := torchRelease.FindString(a.TorchVersion); v != "" && p.opts.Runner.RequiredFrameworkVersion == "" && !otherFramework(p.opts.Runner.Name) {
 		p.opts.Runner.RequiredFrameworkVersion = "=" + v
-		p.fill("runner.required_framework_version", p.opts.Runner.RequiredFrameworkVersion, "torch_version of "+f.name+", "+a.TorchVersion)
+		p.fill("runner.required_framework_version",
+			p.opts.Runner.RequiredFrameworkVersion, "torch_version of "+f.name+", "+a.TorchVersion)
 	}
 	if len(p.opts.Inputs)+len(p.opts.Outputs) > 0 || len(a.Models) == 0 {
 		return nil
@@ -292,7 +294,8 @@ func specsOf(values []pt2.Value, symbols map[string]bool) (specs []carton.Tensor
 		case v.Kind != "tensor":
 			return nil, fmt.Sprintf("%s is no tensor, but %s", errtext.Quote(v.Name), v.Kind)
 		case known == nil || known.Carton == "":
-			return nil, fmt.Sprintf("%s is of the type %s, which carton.toml does not have", errtext.Quote(v.Name), errtext.Quote(v.DType))
+			return nil, fmt.Sprintf("%s is of the type %s, which carton.toml does not have",
+				errtext.Quote(v.Name), errtext.Quote(v.DType))
 		case v.Name == "" || seen[v.Name]:
 			return nil, fmt.Sprintf("the name %s is empty, or is that of two", errtext.Quote(v.Name))
 		}

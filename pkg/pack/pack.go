@@ -229,7 +229,8 @@ func (p *packer) expectations() {
 	r := knownRunner(name)
 	if r == nil {
 		if like := likeRunner(name); like != "" {
-			p.warnf("the runner %s is not known: the name of the one that is like it is written %s", errtext.Quote(name), like)
+			p.warnf("the runner %s is not known: the name of the one that is like it is written %s",
+				errtext.Quote(name), like)
 		}
 		return
 	}
@@ -252,7 +253,8 @@ func (p *packer) expectations() {
 		p.warnf("the runner %s expects %s, which is not there", r.Name, missing[0])
 	default:
 		last := len(missing) - 1
-		p.warnf("the runner %s expects %s and %s, which are not there", r.Name, strings.Join(missing[:last], ", "), missing[last])
+		p.warnf("the runner %s expects %s and %s, which are not there",
+			r.Name, strings.Join(missing[:last], ", "), missing[last])
 	}
 	if files > 0 {
 		p.out.Hints = append(p.out.Hints, r.FilesFrom...)

@@ -39,15 +39,18 @@ func ParseSpec(text string) (carton.TensorSpec, error) {
 	name, rest, ok := strings.Cut(text, ":")
 	dtype, shape, both := strings.Cut(rest, ":")
 	if !ok || !both || name == "" || shape == "" {
-		return carton.TensorSpec{}, optionsf("got %s, want NAME:DTYPE:SHAPE, as in x:float32:[batch,3]", errtext.Quote(text))
+		return carton.TensorSpec{}, optionsf("got %s, want NAME:DTYPE:SHAPE, as in x:float32:[batch,3]",
+			errtext.Quote(text))
 	}
 	s := carton.TensorSpec{Name: name, DType: carton.DType(dtype)}
 	if !declarable(s.DType) {
-		return s, optionsf("got the type %s, want float32, float64, string, int8 to int64 or uint8 to uint64", errtext.Quote(dtype))
+		return s, optionsf("got the type %s, want float32, float64, string, int8 to int64 or uint8 to uint64",
+			errtext.Quote(dtype))
 	}
 	list, bracket := strings.CutPrefix(shape, "[")
 	if !bracket && shape != "*" && !symbolName.MatchString(shape) {
-		return s, optionsf("got the shape %s, want [%s], or one symbol for all of it", errtext.Quote(shape), strings.Trim(shape, "()[] "))
+		return s, optionsf("got the shape %s, want [%s], or one symbol for all of it",
+			errtext.Quote(shape), strings.Trim(shape, "()[] "))
 	}
 	if !bracket {
 		s.Shape.Symbol = shape

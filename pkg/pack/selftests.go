@@ -181,7 +181,8 @@ func (r *testReader) readNamed(w *writtenTest, file string) error {
 		for _, d := range tensors {
 			kind, name, _ := strings.Cut(d.name, ".")
 			if name == "" || kind != "input" && kind != r.outputs {
-				return optionsf("%s: got the tensor %s, want names like input.x and %s.y", errtext.Quote(file), errtext.Quote(d.name), r.outputs)
+				return optionsf("%s: got the tensor %s, want names like input.x and %s.y",
+					errtext.Quote(file), errtext.Quote(d.name), r.outputs)
 			}
 			if input != (kind == "input") {
 				continue
@@ -204,7 +205,8 @@ func (r *testReader) value(w *writtenTest, v TestValue, input bool) error {
 		return err
 	}
 	if len(tensors) != 1 {
-		return optionsf("%s holds %d tensors, want one: or give the file alone, with tensors called input.NAME", errtext.Quote(v.From), len(tensors))
+		return optionsf("%s holds %d tensors, want one: or give the file alone, with tensors called input.NAME",
+			errtext.Quote(v.From), len(tensors))
 	}
 	return r.put(w, v.Name, input, tensors[0])
 }

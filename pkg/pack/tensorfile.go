@@ -151,7 +151,8 @@ func cartonType(file, name string) (carton.DType, error) {
 	if known == nil || known.Carton == "" {
 		return "", &carton.Error{
 			Path: file, Kind: carton.ErrFormat,
-			Msg: fmt.Sprintf("got elements of the type %s, want float32, float64, int8 to int64 or uint8 to uint64", errtext.Quote(name)),
+			Msg: fmt.Sprintf("got elements of the type %s, want float32, float64, int8 to int64 or uint8 to uint64",
+				errtext.Quote(name)),
 		}
 	}
 	return carton.DType(known.Carton), nil

@@ -154,7 +154,8 @@ func (w *walk) symlink(name string, rule int) error {
 	case !info.IsDir():
 		return w.add(name, at, relative, info)
 	case at != w.at(name):
-		return refuse(name, "is a symlink to the folder %s, which can't be followed: want a relative one", errtext.Quote(filepath.ToSlash(target)))
+		return refuse(name, "is a symlink to the folder %s, which can't be followed: want a relative one",
+			errtext.Quote(filepath.ToSlash(target)))
 	}
 	if err := carton.CheckPath(w.below + name); err != nil {
 		return err

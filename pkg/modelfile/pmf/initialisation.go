@@ -94,14 +94,17 @@ func (t *tree) compareNested(m *Model) {
 	in := t.meta.init
 	if ref := in.reference; ref.there() && (ref.kind() == kindString || ref.kind() == kindInteger) {
 		if !slices.ContainsFunc(m.Checkpoints, func(c Checkpoint) bool { return c.identity == ref.identity() }) {
-			ref.violate(RuleInitCheckpoint, "is %s, which is no registered checkpoint of the tree in %s", ref.describe(), InitialisationFolder)
+			ref.violate(RuleInitCheckpoint, "is %s, which is no registered checkpoint of the tree in %s",
+				ref.describe(), InitialisationFolder)
 		}
 	}
 	if in.id.there() && in.id.kind() == kindString && in.id.node.Value != m.ID {
-		in.id.warn(RuleInitIdentity, "is %s, and the tree in %s is %s", short(in.id.node.Value), InitialisationFolder, short(m.ID))
+		in.id.warn(RuleInitIdentity, "is %s, and the tree in %s is %s",
+			short(in.id.node.Value), InitialisationFolder, short(m.ID))
 	}
 	if !in.name.isNull() && in.name.kind() == kindString && in.name.node.Value != m.Name {
-		in.name.warn(RuleInitIdentity, "is %s, and the tree in %s is named %s", short(in.name.node.Value), InitialisationFolder, short(m.Name))
+		in.name.warn(RuleInitIdentity, "is %s, and the tree in %s is named %s",
+			short(in.name.node.Value), InitialisationFolder, short(m.Name))
 	}
 	if in.Path != "" && in.Path != InitialisationFolder {
 		in.value.warn(RuleInitialisationAt, "is %s, and the tree lies in %s", short(in.Path), InitialisationFolder)

@@ -85,7 +85,8 @@ func (m *metadata) readFormat(v value) {
 	switch {
 	case !ok || !version["value"].there():
 	case versionFormat != versionPEP440:
-		version["format"].warn(RuleVersionFormat, "the version is not checked: its format is %s, and only %s is known", short(versionFormat), versionPEP440)
+		version["format"].warn(RuleVersionFormat, "the version is not checked: its format is %s, and only %s is known",
+			short(versionFormat), versionPEP440)
 	case p.Version != "" && !pep440().MatchString(p.Version) || p.Version == "" && version["value"].kind() == kindString:
 		version["value"].violate(RuleVersionValue, "%s is not a version as in PEP 440", short(p.Version))
 	}
@@ -138,7 +139,8 @@ func (m *metadata) readInitialisation(v value) {
 	switch {
 	case v.kind() != kindMapping:
 	case pmf.there() == file.there():
-		v.violate(RuleInitialisation, "has %s: give one of them, or null", map[bool]string{true: "both pmf and file", false: "neither pmf nor file"}[pmf.there()])
+		has := map[bool]string{true: "both pmf and file", false: "neither pmf nor file"}[pmf.there()]
+		v.violate(RuleInitialisation, "has %s: give one of them, or null", has)
 	case pmf.there():
 		fields := pmf.section([]string{"id", "checkpoint", "path"}, []string{"name"})
 		in.name, in.id, in.reference = fields["name"], fields["id"], fields["checkpoint"]

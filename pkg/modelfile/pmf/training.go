@@ -94,7 +94,8 @@ func checkMoments(list [3]moment, status string) {
 // checkOrder wants one moment not to be behind another.
 func checkOrder(first, then moment) {
 	if first.at != nil && then.at != nil && *first.at > *then.at {
-		then.value.violate(RuleOrder, "is %s, before %s, %s", short(then.value.node.Value), first.name, short(first.value.node.Value))
+		then.value.violate(RuleOrder, "is %s, before %s, %s",
+			short(then.value.node.Value), first.name, short(first.value.node.Value))
 	}
 }
 

@@ -113,7 +113,8 @@ func (o *opener) readPackage(p *Package, files []string) error {
 	switch {
 	case library:
 	case code:
-		o.find("%s holds no compiled library (.so): torch compiles its .cpp each time it is loaded", errtext.Quote(aotInductorDir+p.Folder))
+		o.find("%s holds no compiled library (.so): torch compiles its .cpp each time it is loaded",
+			errtext.Quote(aotInductorDir+p.Folder))
 	default:
 		o.find("%s holds no compiled library (.so): torch cannot load it", errtext.Quote(aotInductorDir+p.Folder))
 	}

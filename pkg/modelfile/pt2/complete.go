@@ -27,7 +27,8 @@ func (o *opener) complete() {
 		}
 	}
 	if len(loose) > 0 {
-		o.find("no config names %d of its files of weights and constants, such as %s", len(loose), errtext.Quote(loose[0]))
+		o.find("no config names %d of its files of weights and constants, such as %s",
+			len(loose), errtext.Quote(loose[0]))
 	}
 }
 

@@ -32,7 +32,8 @@ func (t *Tensor) Read(r io.ReaderAt) (io.Reader, error) {
 	}
 	off, n := t.Span()
 	if t.Bytes()-n > MaxRepeated {
-		return nil, fmt.Errorf("tensor %s: %w: repeats %d bytes of its storage to %d", quote(t.Name), ErrUnreadable, n, t.Bytes())
+		return nil, fmt.Errorf("tensor %s: %w: repeats %d bytes of its storage to %d",
+			quote(t.Name), ErrUnreadable, n, t.Bytes())
 	}
 	if t.Bytes() == 0 {
 		return &iox.Exactly{}, nil

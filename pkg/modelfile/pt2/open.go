@@ -112,7 +112,8 @@ func (o *opener) list() error {
 	for _, e := range o.files.dir.Files {
 		name, ok := strings.CutPrefix(e.Name, o.files.prefix)
 		if !ok {
-			return fmt.Errorf("%w: %s lies outside the root folder %s", ErrFormat, errtext.Quote(e.Name), errtext.Quote(o.root))
+			return fmt.Errorf("%w: %s lies outside the root folder %s",
+				ErrFormat, errtext.Quote(e.Name), errtext.Quote(o.root))
 		}
 		o.names = append(o.names, name)
 	}
@@ -189,7 +190,8 @@ func (o *opener) finish() {
 			o.a.TorchVersion = m.TorchVersion
 		}
 		if m.TorchVersion != "" && m.TorchVersion != o.a.TorchVersion {
-			o.find("model %s was exported by torch %s, another by %s", errtext.Quote(m.Name), quote(m.TorchVersion), quote(o.a.TorchVersion))
+			o.find("model %s was exported by torch %s, another by %s",
+				errtext.Quote(m.Name), quote(m.TorchVersion), quote(o.a.TorchVersion))
 		}
 	}
 }

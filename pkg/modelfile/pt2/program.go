@@ -56,7 +56,8 @@ func (o *opener) describe(m *Model, p *program) {
 		m.Schema = fmt.Sprintf("%d.%d", p.major, p.minor)
 	}
 	if p.major > knownSchema {
-		o.find("model %s has a definition of schema %s, newer than %d, which is known", quote(m.Name), m.Schema, knownSchema)
+		o.find("model %s has a definition of schema %s, newer than %d, which is known",
+			quote(m.Name), m.Schema, knownSchema)
 	}
 	o.targets[m.Name] = p.targets()
 	for i, to := range []*[]Value{&m.Inputs, &m.Outputs} {

@@ -25,7 +25,8 @@ func (o *opener) checkSerializationID() error {
 	}
 	want := pad20(combinedCRC(o.files.dir.Files, o.files.prefix+serializationIDFile))
 	if id[20:] != want {
-		o.find("%s: the archive's CRCs give %s, it says %s: files were changed after torch wrote it", serializationIDFile, want, id[20:])
+		o.find("%s: the archive's CRCs give %s, it says %s: files were changed after torch wrote it",
+			serializationIDFile, want, id[20:])
 	}
 	return nil
 }

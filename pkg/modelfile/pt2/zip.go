@@ -219,7 +219,8 @@ func (z *zipFiles) word(name string) (string, error) {
 	case e == nil:
 		return "", nil
 	case e.Size > maxWord:
-		return "", fmt.Errorf("%w: %s: is %d bytes long, and a word has at most %d", ErrFormat, errtext.Quote(e.Name), e.Size, maxWord)
+		return "", fmt.Errorf("%w: %s: is %d bytes long, and a word has at most %d",
+			ErrFormat, errtext.Quote(e.Name), e.Size, maxWord)
 	}
 	r, err := z.open(name)
 	if err != nil {

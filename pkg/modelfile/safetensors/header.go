@@ -180,7 +180,8 @@ func check(h *Header) error {
 		case t.Begin < end:
 			return fmt.Errorf("tensor %s: begins at %d, inside another that ends at %d", quote(t.Name), t.Begin, end)
 		case t.Begin > end:
-			return fmt.Errorf("tensor %s: begins at %d, %d bytes after the last one's end", quote(t.Name), t.Begin, t.Begin-end)
+			return fmt.Errorf("tensor %s: begins at %d, %d bytes after the last one's end",
+				quote(t.Name), t.Begin, t.Begin-end)
 		}
 		end = t.End
 	}
