@@ -52,9 +52,7 @@ func (t *tracer) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // CloseIdleConnections closes those of the transport inside.
 func (t *tracer) CloseIdleConnections() {
-	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
+	(&http.Client{Transport: t.next}).CloseIdleConnections()
 }
 
 // end prints what is known at the end.

@@ -196,14 +196,13 @@ func (b *Body) again(err error) error {
 		b.plain = true
 		return nil
 	}
-	cause, header, retry := err, http.Header(nil), false
+	cause, header := err, http.Header(nil)
 	if failed := (*attempt)(nil); errors.As(err, &failed) {
-		cause, header, retry = failed.err, failed.header, failed.retry
-	} else {
-		retry = b.g.transient(err)
-	}
-	if !retry {
-		return cause
+		if cause, header = failed.err, failed.header; !failed.retry {
+			return cause
+		}
+	} else if !b.g.transient(err) {
+		return err
 	}
 	b.failures++
 	d, err := b.g.Policy.Next(b.failures, header, cause)

@@ -27,9 +27,7 @@ func (w watcher) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // CloseIdleConnections closes those of the transport inside.
 func (w watcher) CloseIdleConnections() {
-	if c, ok := w.next.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
+	(&http.Client{Transport: w.next}).CloseIdleConnections()
 }
 
 func addHeader(authorization string) {

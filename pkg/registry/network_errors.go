@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -118,14 +119,8 @@ func (h *endpoint) tokenError(answer *errcode.ErrorResponse) error {
 	if answer.URL != nil {
 		e.Host = answer.URL.Host
 	}
-	var words []string
-	for _, item := range answer.Errors {
-		if e.Code == "" {
-			e.Code = errtext.OneLine(item.Code)
-		}
-		words = append(words, inWords(item.Code, item.Message))
-	}
-	e.Message = errtext.OneLine(strings.Join(words, "; "))
+	b, _ := json.Marshal(map[string]any{"errors": answer.Errors}) // as it was before oras-go read it
+	e.Code, e.Message = readMessage(b, "")
 	return h.advise(e)
 }
 

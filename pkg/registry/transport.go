@@ -133,8 +133,4 @@ func (p *peers) isLocal(u *url.URL) bool {
 	return p.local[net.JoinHostPort(strings.ToLower(u.Hostname()), port(u))]
 }
 
-func closeIdle(rt http.RoundTripper) {
-	if c, ok := rt.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
-}
+func closeIdle(rt http.RoundTripper) { (&http.Client{Transport: rt}).CloseIdleConnections() }
