@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // NAME.partial.journal is the one file that says what lies beside NAME. Its first
@@ -70,7 +72,8 @@ func (o *output) lock() error {
 		switch {
 		case errors.Is(err, errNoLocks) && !fresh:
 			f.Close()
-			return o.inTheWay(base, "exists, and this file system can't tell whether a process writes it")
+			err := o.errorf("%s exists, and this file system can't tell whether a process writes it", o.beside(base))
+			return hint.With(err, "if none does, remove %s and %s", o.Partial(), o.beside(base))
 		case errors.Is(err, ErrBusy):
 			return o.busy()
 		case errors.As(err, &not):
