@@ -70,10 +70,7 @@ type ImageResult struct {
 // A member that no image can hold is convert.ErrNoImage.
 func (c *Client) Image(ctx context.Context, ref string, opts ImageOptions) (*ImageResult, error) {
 	start := time.Now()
-	loc, err := location.Parse(ref)
-	if err == nil && !loc.IsArtifact() {
-		err = location.Errorf(loc.Redacted(), "got a carton, want an artifact in a registry or an image layout")
-	}
+	loc, err := parseArtifact(ref)
 	if err != nil {
 		return nil, fmt.Errorf("image: %w", err)
 	}

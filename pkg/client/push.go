@@ -17,9 +17,8 @@ import (
 )
 
 // Push sends the carton that source names to ref, which [location.ParseDestination]
-// reads:
-// "host/repository:tag", with more tags behind commas, or the same in an image
-// layout. Bytes that are there already are not sent, and not read.
+// reads: "host/repository:tag", with more tags behind commas, or the same in an
+// image layout. Bytes that are there already are not sent, and not read.
 //
 // With Mapping.Image it pushes the image form of the carton too, which shares the
 // artifact's blobs; both tags move, the artifact's last.
@@ -28,12 +27,17 @@ import (
 // asks for a form (convert.Options KeepsForm): then another one is made of the
 // carton. What is checked of a copy is what convert.Copy says.
 //
-// A carton that [carton.Check] finds errors in is not pushed, unless Mapping.AllowInvalid
-// says so. What only the format's loader fails on is pushed, and is among the warnings: a
-// registry is to hold what there is, be it for another loader. With NoClobber, a tag that points to something else is an error wrapping
+// A carton that [carton.Check] finds errors in is not pushed, unless
+// Mapping.AllowInvalid says so. What only the format's loader fails on is pushed, and
+// is among the warnings: a registry is to hold what there is, be it for another
+// loader. With NoClobber, a tag that points to something else is an error wrapping
 // layout.ErrTagExists; a push of what is there already is none.
 func (c *Client) Push(ctx context.Context, source, ref string, opts PushOptions) (*PushResult, error) {
-	return c.pushFrom(ctx, source, ref, opts, false)
+	from, err := location.Parse(source)
+	if err != nil {
+		return nil, fmt.Errorf("push: %w", err)
+	}
+	return c.pushFrom(ctx, from, ref, opts)
 }
 
 // Copy is Push of an artifact as it is: the copy has its digest. A source that is no
@@ -42,27 +46,31 @@ func (c *Client) Copy(ctx context.Context, source, ref string, opts PushOptions)
 	if !opts.Mapping.KeepsForm() {
 		return nil, errors.New("copy: got options that ask for a form, and a copy has that of its source")
 	}
-	return c.pushFrom(ctx, source, ref, opts, true)
+	from, err := parseArtifact(source)
+	if err != nil {
+		return nil, fmt.Errorf("copy: %w", err)
+	}
+	return c.pushFrom(ctx, from, ref, opts)
 }
 
-// pushFrom opens a source and pushes it; asIs refuses what is no artifact.
-func (c *Client) pushFrom(ctx context.Context, source, ref string, opts PushOptions, asIs bool) (*PushResult, error) {
-	from, err := location.Parse(source)
-	if err == nil && asIs && !from.IsArtifact() {
-		err = location.Errorf(from.Redacted(), "got a carton, want an artifact in a registry or an image layout")
+// parseArtifact says which artifact ref names.
+func parseArtifact(ref string) (location.Location, error) {
+	loc, err := location.Parse(ref)
+	if err == nil && !loc.IsArtifact() {
+		err = location.Errorf(loc.Redacted(), "got a carton, want an artifact in a registry or an image layout")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("push: %w", err)
-	}
+	return loc, err
+}
+
+// pushFrom opens a source and pushes it.
+func (c *Client) pushFrom(ctx context.Context, from location.Location, ref string, opts PushOptions) (*PushResult, error) {
 	p := &push{opts: opts, name: from.Redacted(), call: c.call()}
-	to, err := p.aim(ref)
+	to, err := p.destination(ref)
+	if err == nil && to.Kind == location.KindLayout && (from.Kind != to.Kind || !sameFolder(from.Path, to.Path)) {
+		err = refuseInside(from, to.Path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
-	}
-	if to.Kind == location.KindLayout && (from.Kind != location.KindLayout || !sameFolder(from.Path, to.Path)) {
-		if err := refuseInside(from, to.Path); err != nil {
-			return nil, fmt.Errorf("push: %w", err)
-		}
 	}
 	if p.site, err = c.site(ctx, to, true); err != nil {
 		return nil, fmt.Errorf("push %s: %w", to, err)
@@ -79,7 +87,7 @@ func (c *Client) pushFrom(ctx context.Context, source, ref string, opts PushOpti
 // PushSource is Push of a carton that is open. name is what errors call it.
 func (c *Client) PushSource(ctx context.Context, src carton.Source, name, ref string, opts PushOptions) (*PushResult, error) {
 	p := &push{opts: opts, src: src, name: name, call: c.call()}
-	to, err := p.aim(ref)
+	to, err := p.destination(ref)
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
 	}
@@ -105,8 +113,8 @@ type push struct {
 	left       []string // image forms of other models, beside the tags that move
 }
 
-// aim says where a push goes, and under which tags.
-func (p *push) aim(ref string) (to location.Location, err error) {
+// destination says where a push goes, and under which tags.
+func (p *push) destination(ref string) (to location.Location, err error) {
 	if err := p.opts.check(); err != nil {
 		return to, err
 	}

@@ -153,7 +153,7 @@ func TestTagsOfImages(t *testing.T) {
 		{"oci:d@" + aDigest, "", "got a digest, want a tag", "write oci:d:TAG"},
 	} {
 		p := &push{opts: PushOptions{Mapping: convert.Options{Image: true}, ImageTag: c.own}, call: fresh().call()}
-		_, err := p.aim(c.ref)
+		_, err := p.destination(c.ref)
 		switch {
 		case err == nil && strings.Join(p.imageTags, " ") != c.want:
 			t.Errorf("%s: got %q, want %s", c.ref, p.imageTags, c.want)
