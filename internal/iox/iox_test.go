@@ -65,7 +65,7 @@ func TestOver(t *testing.T) {
 func TestWatched(t *testing.T) {
 	var saw strings.Builder
 	w := &iox.Watched{ReadCloser: io.NopCloser(strings.NewReader("abc")), Saw: func(b []byte, err error) error {
-		if saw.Write(b); err == io.EOF {
+		if saw.Write(b); err == io.EOF { //nolint:errorlint // the end is bare
 			return errBroken
 		}
 		return err

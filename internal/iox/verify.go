@@ -39,11 +39,11 @@ func (v *Verifier) Close() error { return v.R.Close() }
 func (v *Verifier) Read(b []byte) (int, error) {
 	n, err := v.read(b)
 	for err == nil && v.Withhold && v.n == v.Size {
-		if _, err = v.read(make([]byte, 1)); err == io.EOF {
+		if _, err = v.read(make([]byte, 1)); err == io.EOF { //nolint:errorlint // a wrapped one is a fault of R
 			return n, nil
 		}
 	}
-	if v.Withhold && err != nil && err != io.EOF {
+	if v.Withhold && err != nil && err != io.EOF { //nolint:errorlint // the same
 		n = 0
 	}
 	return n, err

@@ -44,7 +44,7 @@ func TestVerifier(t *testing.T) {
 			} else if size > 1 {
 				continue // it is used up
 			}
-			v.Wrong = func(text string) error { return errors.New(text) }
+			v.Wrong = errors.New
 			v.Broken = func(err error) error { return fmt.Errorf("marked: %w", err) }
 			var got []byte
 			var err error
