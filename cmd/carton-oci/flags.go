@@ -27,7 +27,7 @@ func yes(to *bool, name, usage string, letter ...string) cli.Flag {
 // parsed is a flag whose value is read by a function.
 func parsed(name, usage string, read func(text string) error, letter ...string) cli.Flag {
 	return &cli.StringFlag{Name: name, Aliases: letter, Usage: usage, Action: func(c *cli.Context, text string) error {
-		return note(c, name, read(text))
+		return refuse(c, name, read(text))
 	}}
 }
 
@@ -37,7 +37,7 @@ func each(name, usage string, read func(text string) error) cli.Flag {
 	return &cli.StringSliceFlag{Name: name, Usage: usage, KeepSpace: true, Action: func(c *cli.Context, texts []string) error {
 		for _, text := range texts {
 			if err := read(text); err != nil {
-				return note(c, name, err)
+				return refuse(c, name, err)
 			}
 		}
 		return nil
@@ -105,9 +105,9 @@ func imageFormFlags(tag *string, subject *bool) []cli.Flag {
 	}
 }
 
-// note keeps what is wrong with a flag's value until all flags were read, so that
+// refuse keeps what is wrong with a flag's value until all flags were read, so that
 // all of it is said at once.
-func note(c *cli.Context, name string, err error) error {
+func refuse(c *cli.Context, name string, err error) error {
 	if err != nil {
 		said, _ := c.App.Metadata[wrongValues].([]error)
 		c.App.Metadata[wrongValues] = append(said, &usageError{fmt.Errorf("%s: --%s: %w", c.Command.Name, name, err)})

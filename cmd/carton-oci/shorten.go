@@ -9,6 +9,9 @@ import (
 // shortenAll shortens names so that those that differ can still be told apart, if
 // that is possible: shards differ in a few digits, which may be anywhere.
 func shortenAll(names []string, width int) []string {
+	if len(names) > manyNames {
+		return listOf(names, func(name string) string { return shorten(name, width) })
+	}
 	distinct := countDistinct(names)
 	for _, base := range []bool{false, true} {
 		for parts := 2; parts <= 6; parts++ {
@@ -25,6 +28,9 @@ func shortenAll(names []string, width int) []string {
 	}
 	return listOf(names, func(name string) string { return shorten(name, width) })
 }
+
+// manyNames are more than anybody compares, and than are worth trying ways for.
+const manyNames = 10_000
 
 func countDistinct(names []string) int {
 	seen := make(map[string]bool, len(names))
