@@ -113,7 +113,8 @@ func TestMarshalInfo(t *testing.T) {
 	}
 	got, err := info.Marshal()
 	// Only the options are sorted.
-	want := fullInfo[:strings.Index(fullInfo, "[runner.opts]")] + "[runner.opts]\nentry = \"main\"\nfast = true\nscale = 0.5\nthreads = -4\n"
+	before, _, _ := strings.Cut(fullInfo, "[runner.opts]")
+	want := before + "[runner.opts]\nentry = \"main\"\nfast = true\nscale = 0.5\nthreads = -4\n"
 	if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}

@@ -42,7 +42,7 @@ func checkLicenseWords(words []string) error {
 			return fmt.Errorf("%s is not a licence's id", quoteShort(w))
 		case due:
 			due = false
-		case w == "AND", w == "OR", w == "WITH" && i > 0 && isLicense(words[i-1]) && !(i > 1 && words[i-2] == "WITH"):
+		case w == "AND", w == "OR", w == "WITH" && i > 0 && isLicense(words[i-1]) && (i < 2 || words[i-2] != "WITH"):
 			due = true
 		case w == ")" && depth > 0:
 			depth--
