@@ -105,7 +105,9 @@ func (c *call) image(ctx context.Context, loc location.Location, tags []string, 
 	}
 	at := src.loc.Untagged()
 	at.Tag = tags[0]
-	result := &ImageResult{Reference: at.String(), ModelHash: src.Manifest().ModelHash(), Shared: forms.Shared, DryRun: opts.DryRun}
+	result := &ImageResult{
+		Reference: at.String(), ModelHash: src.Manifest().ModelHash(), Shared: forms.Shared, DryRun: opts.DryRun,
+	}
 	result.Artifact.Reference, result.Artifact.Digest = src.loc.String(), src.artifact.Descriptor().Digest
 	for _, l := range forms.Image.Layers {
 		result.Layers++

@@ -31,8 +31,8 @@ const (
 )
 
 // folderRules say which category a member has by its folder: the first table of
-// docs/mapping.md. The file names that count below model/ are in internal/byname. The first rule whose prefix fits is taken; "" is the name of
-// the rule that looks at the file name.
+// docs/mapping.md. The first rule whose prefix fits is taken; "" is the name of
+// the rule that looks at the file name, by the table of internal/byname.
 var folderRules = []struct {
 	prefix   string
 	category category

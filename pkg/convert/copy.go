@@ -43,7 +43,8 @@ func Copy(ctx context.Context, src *Source, opts Options) (*Forms, error) {
 	if err := c.readExtras(ctx); err != nil {
 		return nil, err
 	}
-	art := &layout.Artifact{Descriptor: src.desc, Manifest: src.raw, Config: src.blobLayer(src.imageManifest.Config, "config")}
+	art := &layout.Artifact{Descriptor: src.desc, Manifest: src.raw}
+	art.Config = src.blobLayer(src.imageManifest.Config, "config")
 	art.ArtifactType, art.Config.Open = src.imageManifest.ArtifactType, bytesOpener(config)
 	forms := &Forms{Artifact: art}
 	for i := range src.imageManifest.Layers {

@@ -27,7 +27,8 @@ import (
 func Image(ctx context.Context, src *Source, opts Options) (*Forms, error) {
 	whole := src.ImageManifest()
 	if IsImage(whole) {
-		return nil, hint.With(errors.New("is the image form of a carton already"), "name the artifact that it was made of")
+		err := errors.New("is the image form of a carton already")
+		return nil, hint.With(err, "name the artifact that it was made of")
 	}
 	b, err := newBuilder(ctx, src, Options{Layers: FormTar, Image: true, AllowInvalid: true})
 	if err != nil {
@@ -36,8 +37,9 @@ func Image(ctx context.Context, src *Source, opts Options) (*Forms, error) {
 	spec := &imageSpec{info: b.info, annotations: b.annotations}
 	if src.mapped() {
 		spec.annotations = maps.Clone(whole.Annotations)
-		spec.annotations[AnnotationModelHash] = src.Manifest().ModelHash()                       // who reads the image asks for it
-		spec.created, _ = time.Parse(time.RFC3339, whole.Annotations[ocispec.AnnotationCreated]) // none, if it is no time
+		spec.annotations[AnnotationModelHash] = src.Manifest().ModelHash() // who reads the image asks for it
+		// None, if it is no time.
+		spec.created, _ = time.Parse(time.RFC3339, whole.Annotations[ocispec.AnnotationCreated])
 	}
 	if opts.ImageSubject {
 		desc := src.Descriptor()
