@@ -19,11 +19,12 @@ import (
 type upload struct {
 	repo, id, file string
 
-	mu    sync.Mutex
-	turn  int // counts requests, for NewLocation
-	size  int64
-	first int64 // size behind the first chunk, for FirstRange
-	small bool  // a chunk was smaller than MinChunk
+	mu     sync.Mutex
+	closed bool // nothing more is taken: what a cut request still has comes too late
+	turn   int  // counts requests, for NewLocation
+	size   int64
+	first  int64 // size behind the first chunk, for FirstRange
+	small  bool  // a chunk was smaller than MinChunk
 }
 
 func (u *upload) length() int64 {
@@ -244,6 +245,9 @@ func (r *Registry) put(w http.ResponseWriter, req *http.Request, u *upload) {
 	if !r.grow(req, u) {
 		return
 	}
+	u.mu.Lock()
+	u.closed = true
+	u.mu.Unlock()
 	if got := hashFile(u.file); got != want {
 		r.forget(u)
 		fail(w, http.StatusBadRequest, "DIGEST_INVALID", "provided digest did not match uploaded content")
@@ -279,6 +283,10 @@ func (r *Registry) grow(req *http.Request, u *upload) bool {
 	for {
 		n, err := req.Body.Read(buf)
 		u.mu.Lock()
+		if u.closed {
+			u.mu.Unlock()
+			return false
+		}
 		if _, werr := f.Write(buf[:n]); werr != nil {
 			panic(werr)
 		}
