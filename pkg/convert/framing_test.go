@@ -70,6 +70,7 @@ func TestFramingOfMembersReadByRanges(t *testing.T) {
 			if entries, _ := os.ReadDir(dir); (len(entries) == 0) != (c.kind != nil) {
 				t.Errorf("%d files are there", len(entries))
 			}
+			artifact.Close() // what was fetched ahead may not have come yet
 			if s.open != 0 {
 				t.Errorf("%d bodies are open", s.open)
 			}
