@@ -2,6 +2,14 @@ package stall
 
 import "time"
 
+const (
+	// Floor is the least progress that counts as such, in bytes a second averaged
+	// over the stall time.
+	Floor = 512
+	// DefaultLimit is the stall time where the caller names none.
+	DefaultLimit = 30 * time.Second
+)
+
 // Meter tells progress from a drip across the attempts of one transfer. Its zero
 // value is ready.
 type Meter struct {

@@ -7,14 +7,6 @@ import (
 	"time"
 )
 
-const (
-	// Floor is the least progress that counts as such, in bytes a second averaged
-	// over the stall time.
-	Floor = 512
-	// DefaultLimit is the stall time where the caller names none.
-	DefaultLimit = 30 * time.Second
-)
-
 // Transport is an [http.RoundTripper] whose exchanges end, as the package says.
 type Transport struct {
 	// Next does the work.

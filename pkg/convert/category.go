@@ -5,23 +5,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/carton-oci/carton-oci/internal/byname"
+	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
 // category is what a layer holds, as the ModelPack specification cuts it.
-type category = byname.Category
+type category = filekind.Category
 
 const (
-	categoryConfig  = byname.Config
-	categoryWeight  = byname.Weight
-	categoryCode    = byname.Code
-	categoryDoc     = byname.Doc
-	categoryDataset = byname.Dataset
+	categoryConfig  = filekind.Config
+	categoryWeight  = filekind.Weight
+	categoryCode    = filekind.Code
+	categoryDoc     = filekind.Doc
+	categoryDataset = filekind.Dataset
 )
 
 // categories is every category, in the order of an artifact's bundles.
-var categories = byname.All
+var categories = filekind.All
 
 // The folders that give their members a category. Below model/ the file name
 // decides; any other member is a document.
@@ -32,7 +32,7 @@ const (
 
 // folderRules say which category a member has by its folder: the first table of
 // docs/mapping.md. The first rule whose prefix fits is taken; "" is the name of
-// the rule that looks at the file name, by the table of internal/byname.
+// the rule that looks at the file name, by the table of internal/filekind.
 var folderRules = []struct {
 	prefix   string
 	category category
@@ -74,7 +74,7 @@ func (r roles) of(member string, size int64) category {
 		switch {
 		case !fitsFolder(member, rule.prefix):
 		case rule.category == "":
-			c, _ := byname.Of(path.Base(member), size)
+			c, _ := filekind.Of(path.Base(member), size)
 			return c
 		default:
 			return rule.category

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -62,9 +62,9 @@ func TestUnknownNamesAreWeightsByTheirSize(t *testing.T) {
 		{"tensor_data/a.bin", 1 << 30, categoryDataset},
 		{"misc/model.pt", 1 << 30, categoryDoc},
 		{"model/main.py", 1 << 30, categoryCode},
-		{"model/blobs/8c1f", byname.LargeBytes - 1, categoryConfig},
-		{"model/blobs/8c1f", byname.LargeBytes, categoryWeight},
-		{"blobs/8c1f", byname.LargeBytes, categoryDoc},
+		{"model/blobs/8c1f", filekind.LargeBytes - 1, categoryConfig},
+		{"model/blobs/8c1f", filekind.LargeBytes, categoryWeight},
+		{"blobs/8c1f", filekind.LargeBytes, categoryDoc},
 	} {
 		if got := roles(nil).of(c.path, c.size); got != c.want {
 			t.Errorf("%s of %d bytes: got %s, want %s", c.path, c.size, got, c.want)
@@ -76,7 +76,7 @@ func TestUnknownNamesAreWeightsByTheirSize(t *testing.T) {
 // of a hub has one kind of layer for both.
 func TestASymlinkHasTheSizeOfItsEnd(t *testing.T) {
 	src := cartontest.New(map[string][]byte{
-		carton.InfoName: []byte(cartontest.Info), "model/blobs/8c1f": make([]byte, byname.LargeBytes), "model/blobs/22aa": []byte("small"),
+		carton.InfoName: []byte(cartontest.Info), "model/blobs/8c1f": make([]byte, filekind.LargeBytes), "model/blobs/22aa": []byte("small"),
 	}, map[string]string{"model/snapshots/large": "../blobs/8c1f", "model/snapshots/small": "../blobs/22aa"})
 	a, err := artifactOf(t.Context(), src, Options{})
 	if err != nil {

@@ -24,7 +24,7 @@
 // annotation run.carton.mapping. What mapping 1 produces never changes, and
 // [Open] refuses a number that it does not know. docs/mapping.md describes it
 // for other implementations; its tables are those in category.go (folder to
-// category), internal/byname (file name to category and format), annotations.go
+// category), internal/filekind (file name to category and format), annotations.go
 // (carton.toml to annotations and config), mediatype.go and image.go, and a test
 // compares them.
 //

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/carton-oci/carton-oci/internal/byname"
+	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
@@ -71,7 +71,7 @@ func folderTable() string {
 
 func nameTable() string {
 	rows := []string{"| category | file names |", "|---|---|"}
-	for _, r := range byname.Rules {
+	for _, r := range filekind.Rules {
 		var names []string
 		for _, n := range r.Names {
 			names = append(names, "`"+n+"`")
@@ -88,7 +88,7 @@ func nameTable() string {
 		rows = append(rows, "| "+string(r.Category)+" | "+strings.Join(names, " ")+" |")
 	}
 	return strings.Join(append(rows,
-		fmt.Sprintf("| weight | anything else that is at least %d MiB large |", byname.LargeBytes>>20),
+		fmt.Sprintf("| weight | anything else that is at least %d MiB large |", filekind.LargeBytes>>20),
 		"| weight.config | anything else |"), "\n")
 }
 
@@ -135,7 +135,7 @@ func typeTable() string {
 
 func formatTable() string {
 	rows := []string{"| format | file names |", "|---|---|"}
-	for _, f := range byname.Formats {
+	for _, f := range filekind.Formats {
 		rows = append(rows, "| "+f.Name+" | `*"+strings.Join(f.Suffixes, "` `*")+"` |")
 	}
 	return strings.Join(rows, "\n")

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -26,7 +26,7 @@ const hubNames = `.gitattributes .gitignore LICENCE COPYING README.md sample.fla
 // small one.
 func hubCarton() carton.Source {
 	files := map[string][]byte{
-		"carton.toml": []byte(fullInfo), "model/blobs/8c1f": make([]byte, byname.LargeBytes), "model/blobs/22aa": []byte("{}"),
+		"carton.toml": []byte(fullInfo), "model/blobs/8c1f": make([]byte, filekind.LargeBytes), "model/blobs/22aa": []byte("{}"),
 	}
 	for _, name := range strings.Fields(hubNames) {
 		files["model/"+name] = []byte("bytes of " + name)

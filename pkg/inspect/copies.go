@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/carton-oci/carton-oci/internal/byname"
+	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
@@ -24,7 +24,7 @@ import (
 func shardSets(
 	ctx context.Context, src carton.Source, members []carton.Member, opts Options,
 ) (map[string]map[string]bool, []Note, error) {
-	indexes, notes, err := shardIndexes(ctx, src, members, opts, byname.ShardIndex, byname.PyTorchShardIndex)
+	indexes, notes, err := shardIndexes(ctx, src, members, opts, filekind.ShardIndex, filekind.PyTorchShardIndex)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,7 +45,7 @@ func shardSets(
 				notes = append(notes, missingShard(index.Path, path.Base(shard)))
 			}
 		}
-		if sets[folder] == nil && byname.HasEnd(index.Path, byname.ShardIndex) {
+		if sets[folder] == nil && filekind.HasEnd(index.Path, filekind.ShardIndex) {
 			sets[folder] = listed
 		}
 	}
@@ -64,13 +64,13 @@ func copies(members []carton.Member, files []file, facts []content, sets map[str
 	}
 	byPath := map[string]string{} // layouts, of safetensors files
 	for _, m := range members {
-		if l := layouts[m.Hash]; l != "" && formatOf(m.Path) == byname.Safetensors {
+		if l := layouts[m.Hash]; l != "" && formatOf(m.Path) == filekind.Safetensors {
 			byPath[m.Path] = l
 		}
 	}
 	out, counts := map[string]bool{}, map[string]bool{}
 	for _, m := range members {
-		if formatOf(m.Path) != byname.Safetensors {
+		if formatOf(m.Path) != filekind.Safetensors {
 			continue
 		}
 		if set, indexed := sets[path.Dir(m.Path)]; indexed && !set[m.Path] || !indexed && isVariant(m.Path, byPath) {
@@ -86,7 +86,7 @@ func copies(members []carton.Member, files []file, facts []content, sets map[str
 // isVariant reports whether a file is another's variant: the same name but for
 // what follows a dot, and the same layout.
 func isVariant(file string, layouts map[string]string) bool {
-	name := file[:len(file)-len("."+byname.Safetensors)]
+	name := file[:len(file)-len("."+filekind.Safetensors)]
 	for i := strings.LastIndexByte(name, '.'); i > strings.LastIndexByte(name, '/')+1; i = strings.LastIndexByte(name[:i], '.') {
 		if l := layouts[file]; l != "" && layouts[name[:i]+file[len(name):]] == l {
 			return true

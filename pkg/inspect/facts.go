@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/dtype"
+	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
@@ -141,7 +141,7 @@ func precisionOf(name string) string {
 	if t := dtype.Named(name); t != nil {
 		return t.ModelPack
 	}
-	return byname.LowerASCII(name)
+	return filekind.LowerASCII(name)
 }
 
 // byBytes returns the names, most bytes first, ties by name.

@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/carton-oci/carton-oci/internal/byname"
+	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/formats"
 )
 
 // formatOf returns the format of a file, "" where its name tells none.
-func formatOf(member string) string { return byname.FormatOf(path.Base(member)) }
+func formatOf(member string) string { return filekind.FormatOf(path.Base(member)) }
 
 // file is a member whose name tells its format.
 type file struct {

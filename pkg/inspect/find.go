@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 )
@@ -74,7 +74,7 @@ func likelyFiles(
 	for _, m := range members {
 		hashes[m.Path] = m.Hash
 	}
-	indexes, _, err := shardIndexes(ctx, src, members, opts, byname.ShardIndex)
+	indexes, _, err := shardIndexes(ctx, src, members, opts, filekind.ShardIndex)
 	if err != nil {
 		return nil, err
 	}

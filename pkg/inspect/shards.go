@@ -9,8 +9,8 @@ import (
 	"path"
 	"slices"
 
-	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
@@ -30,7 +30,7 @@ func shardIndexes(
 	var indexes []shardIndex
 	var notes []Note
 	for _, m := range members {
-		if !byname.HasEnd(m.Path, ends...) {
+		if !filekind.HasEnd(m.Path, ends...) {
 			continue
 		}
 		shards, broken, err := readShardIndex(ctx, src, m)

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
@@ -33,7 +33,7 @@ func Tensors(ctx context.Context, src carton.Source, opts Options) ([]Tensor, []
 	}
 	tensors, notes := join(contents)
 	if opts.Member == "" && opts.Model == "" {
-		indexes, more, err := shardIndexes(ctx, src, members, opts, byname.ShardIndex)
+		indexes, more, err := shardIndexes(ctx, src, members, opts, filekind.ShardIndex)
 		if err != nil {
 			return nil, nil, err
 		}

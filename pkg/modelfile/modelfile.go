@@ -3,7 +3,7 @@
 //
 // A format that is looked into is a package below this one with a [Format], and a
 // line of the table in pkg/modelfile/formats. Which files are of the format is said
-// by their names: the table of internal/byname.
+// by their names: the table of internal/filekind.
 package modelfile
 
 import (
@@ -15,7 +15,7 @@ import (
 // what is in them, ReadArchive those with a directory at their end. One of the two
 // is nil. Errors are about the content, or those of r.
 type Format struct {
-	// Name is the format's, as internal/byname has it.
+	// Name is the format's, as internal/filekind has it.
 	Name string
 	// ReadHeader reads a file from its beginning, and as little more than its header
 	// as can be. size is the file's, in bytes, -1 where it is not known.

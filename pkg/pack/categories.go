@@ -5,7 +5,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/carton-oci/carton-oci/internal/byname"
+	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pmf"
 )
 
@@ -14,11 +14,11 @@ import (
 // parameters are configuration. Who makes an artifact of the carton goes by it
 // (docs/mapping.md). What no rule names is among them: it would depend on its size.
 func (p *packer) roles() map[string]string {
-	roles := map[string]byname.Category{}
+	roles := map[string]filekind.Category{}
 	p.rolesIn(p.pmf, modelFolder, roles)
 	texts := map[string]string{}
 	for member, role := range roles {
-		if c, named := byname.Of(path.Base(member), 0); c != role || !named {
+		if c, named := filekind.Of(path.Base(member), 0); c != role || !named {
 			texts[member] = string(role)
 		}
 	}
@@ -28,7 +28,7 @@ func (p *packer) roles() map[string]string {
 // rolesIn adds what a tree says of the files below folder, and the tree that it
 // holds. What a symlink ends at has the symlink's role, unless it has its own. A
 // file with two roles is a weight.
-func (p *packer) rolesIn(m *pmf.Model, folder string, roles map[string]byname.Category) {
+func (p *packer) rolesIn(m *pmf.Model, folder string, roles map[string]filekind.Category) {
 	if m == nil {
 		return
 	}
@@ -37,21 +37,21 @@ func (p *packer) rolesIn(m *pmf.Model, folder string, roles map[string]byname.Ca
 	for _, c := range m.Checkpoints {
 		weights = append(weights, c.File)
 	}
-	own := map[string]byname.Category{}
+	own := map[string]filekind.Category{}
 	for _, name := range []string{m.Configuration, m.BuildParameters} {
-		own[folder+name] = byname.Config
+		own[folder+name] = filekind.Config
 	}
 	for _, f := range weights {
-		own[folder+f.Path] = byname.Weight
+		own[folder+f.Path] = filekind.Weight
 	}
-	targets := map[string]byname.Category{}
+	targets := map[string]filekind.Category{}
 	for _, member := range slices.Sorted(maps.Keys(own)) {
 		f := p.find(member)
 		if f == nil { // no path, or none of this tree's
 			delete(own, member)
 			continue
 		}
-		if end := p.final(f).path; targets[end] != byname.Weight {
+		if end := p.final(f).path; targets[end] != filekind.Weight {
 			targets[end] = own[member]
 		}
 	}

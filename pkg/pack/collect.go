@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -284,7 +284,7 @@ func IsLoose(name string) bool {
 		return !IsCartonFolder(name)
 	case !info.Mode().IsRegular() || strings.HasSuffix(name, ".carton"):
 		return false
-	case byname.FormatOf(filepath.Base(name)) != "":
+	case filekind.FormatOf(filepath.Base(name)) != "":
 		return !isCarton(name)
 	}
 	f, err := localfile.Open(name)

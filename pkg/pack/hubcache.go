@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/sha256hex"
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -199,5 +199,5 @@ func DefaultName(name string) (string, error) {
 		parts := strings.Split(filepath.Base(s.cache), "--")
 		return parts[len(parts)-1], nil
 	}
-	return byname.TrimFormat(filepath.Base(at)), nil
+	return filekind.TrimFormat(filepath.Base(at)), nil
 }

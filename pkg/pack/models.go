@@ -9,9 +9,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/carton-oci/carton-oci/internal/byname"
 	"github.com/carton-oci/carton-oci/internal/dtype"
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/internal/zipdir"
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -106,7 +106,7 @@ func (p *packer) readFiles() error {
 		if err := p.readFile(f.path, end); err != nil {
 			return err
 		}
-		if f.target == "" && formatOf(f.path) == byname.PT2 {
+		if f.target == "" && formatOf(f.path) == filekind.PT2 {
 			archives = append(archives, f)
 		}
 	}
@@ -123,8 +123,8 @@ func (p *packer) readFiles() error {
 // formatOf returns as what a file is looked into, by its name: a format, or the end
 // of an index; "" for any other.
 func formatOf(name string) string {
-	for _, end := range []string{byname.ShardIndex, byname.PyTorchShardIndex} {
-		if byname.HasEnd(name, end) {
+	for _, end := range []string{filekind.ShardIndex, filekind.PyTorchShardIndex} {
+		if filekind.HasEnd(name, end) {
 			return end
 		}
 	}
@@ -139,7 +139,7 @@ func formatOf(name string) string {
 func (p *packer) readFile(name string, f *file) error {
 	format := formats.Of(path.Base(name))
 	header := format != nil && format.ReadHeader != nil
-	index := byname.HasEnd(name, byname.ShardIndex, byname.PyTorchShardIndex)
+	index := filekind.HasEnd(name, filekind.ShardIndex, filekind.PyTorchShardIndex)
 	if !header && !index && f.size > 1024 { // a pointer's most
 		return nil
 	}

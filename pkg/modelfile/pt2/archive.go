@@ -36,9 +36,6 @@ var (
 	ErrUnreadable = errors.New("can't be read from the archive")
 )
 
-// archiveVersion is the archive_version that is read: there is no other yet.
-const archiveVersion = "0"
-
 // Archive is what an archive says of itself.
 type Archive struct {
 	// TorchVersion is the torch that exported the models, as in "2.9.1+cpu", ""

@@ -3,12 +3,12 @@ package pt2
 import (
 	"io"
 
-	"github.com/carton-oci/carton-oci/internal/byname"
+	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
 
 // Format is this format for who looks into files of many.
-var Format = modelfile.Format{Name: byname.PT2, ReadArchive: readContent}
+var Format = modelfile.Format{Name: filekind.PT2, ReadArchive: readContent}
 
 func readContent(r io.ReaderAt, size int64) (*modelfile.Content, error) {
 	a, err := Open(r, size)

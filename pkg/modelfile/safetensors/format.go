@@ -4,12 +4,12 @@ import (
 	"encoding/binary"
 	"io"
 
-	"github.com/carton-oci/carton-oci/internal/byname"
+	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
 
 // Format is this format for who looks into files of many.
-var Format = modelfile.Format{Name: byname.Safetensors, ReadHeader: readContent, HeaderBytes: headerBytes}
+var Format = modelfile.Format{Name: filekind.Safetensors, ReadHeader: readContent, HeaderBytes: headerBytes}
 
 func readContent(r io.Reader, size int64) (*modelfile.Content, error) {
 	h, err := ReadHeader(r, size)

@@ -1,4 +1,4 @@
-package byname
+package filekind
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package byname_test
+package filekind_test
 
 import (
 	"path"
@@ -6,24 +6,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/carton-oci/carton-oci/internal/byname"
+	"github.com/carton-oci/carton-oci/internal/filekind"
 )
 
 // What every name gives is tested where it reaches a digest, in pkg/convert; here,
 // which names are known.
 func TestKnownNames(t *testing.T) {
 	for name, want := range map[string]struct {
-		category byname.Category
+		category filekind.Category
 		named    bool
 	}{
-		"a.BIN": {byname.Weight, true}, "a": {byname.Config, false}, "": {byname.Config, false},
-		"RECORD": {byname.Config, false}, "License.json": {byname.Doc, true},
-		"x.Py": {byname.Code, true}, "x.py.K": {byname.Config, false},
-		"training_args.bin": {byname.Config, true}, "my_training_args.bin": {byname.Weight, true},
-		"Model": {byname.Weight, true}, "model.v3": {byname.Config, false},
-		"libcublas.so.12": {byname.Code, true}, "libz.so": {byname.Code, true}, "a.sox": {byname.Config, false},
+		"a.BIN": {filekind.Weight, true}, "a": {filekind.Config, false}, "": {filekind.Config, false},
+		"RECORD": {filekind.Config, false}, "License.json": {filekind.Doc, true},
+		"x.Py": {filekind.Code, true}, "x.py.K": {filekind.Config, false},
+		"training_args.bin": {filekind.Config, true}, "my_training_args.bin": {filekind.Weight, true},
+		"Model": {filekind.Weight, true}, "model.v3": {filekind.Config, false},
+		"libcublas.so.12": {filekind.Code, true}, "libz.so": {filekind.Code, true}, "a.sox": {filekind.Config, false},
 	} {
-		if c, named := byname.Of(name, 1); c != want.category || named != want.named {
+		if c, named := filekind.Of(name, 1); c != want.category || named != want.named {
 			t.Errorf("%q: got %s, %v, want %s, %v", name, c, named, want.category, want.named)
 		}
 	}
@@ -31,21 +31,21 @@ func TestKnownNames(t *testing.T) {
 
 // What repositories of a hub hold, as their authors named it.
 func TestNamesOfHubRepositories(t *testing.T) {
-	for category, names := range map[byname.Category]string{
-		byname.Weight: `model.safetensors consolidated.safetensors consolidated.00.pth pytorch_model.bin rust_model.ot flax_model.msgpack
+	for category, names := range map[filekind.Category]string{
+		filekind.Weight: `model.safetensors consolidated.safetensors consolidated.00.pth pytorch_model.bin rust_model.ot flax_model.msgpack
 			tf_model.h5 variables.data-00000-of-00001 saved_model.pb model.onnx model.onnx_data model.gguf model.llamafile model.mar
 			model.nemo model.engine model.plan model.params weight.bin model.tflite model.pkl model.joblib openvino_model.bin
 			ner/model epoch=1.ckpt __0_0.distcp model.pte gemma.litertlm inference.pdiparams adapter_model.bin lid.176.ftz`,
-		byname.Config: `config.json model.safetensors.index.json pytorch_model.bin.index.json params.json chat_template.jinja Modelfile
+		filekind.Config: `config.json model.safetensors.index.json pytorch_model.bin.index.json params.json chat_template.jinja Modelfile
 			tokenizer tokenizer.json tokenizer.model tokenizer.model.v3 vocab.txt vocab.json merges.txt merges vocab spiece.model
 			model.ckpt.index model.ckpt.meta openvino_model.xml voices.npz af.npy ppo-LunarLander-v2.zip labels.csv model.onnx.json
 			training_args.bin fingerprint.pb.txt key2row cfg sentencepiece.bpe.model tokenizer.tiktoken`,
-		byname.Doc:     `README.md .gitattributes .gitignore LICENSE LICENCE.txt COPYING NOTICE figure.png sample.flac paper.bib CITATION.cff USE_POLICY.md`,
-		byname.Code:    `modeling.py generate.ipynb Dockerfile libtorch.so libgomp.so.1 flash_attn.whl kernel.cu`,
-		byname.Dataset: `train.parquet data.arrow eval.jsonl part.tfrecord`,
+		filekind.Doc:     `README.md .gitattributes .gitignore LICENSE LICENCE.txt COPYING NOTICE figure.png sample.flac paper.bib CITATION.cff USE_POLICY.md`,
+		filekind.Code:    `modeling.py generate.ipynb Dockerfile libtorch.so libgomp.so.1 flash_attn.whl kernel.cu`,
+		filekind.Dataset: `train.parquet data.arrow eval.jsonl part.tfrecord`,
 	} {
 		for _, name := range strings.Fields(names) {
-			if c, _ := byname.Of(path.Base(name), 4096); c != category {
+			if c, _ := filekind.Of(path.Base(name), 4096); c != category {
 				t.Errorf("%s: got %s, want %s", name, c, category)
 			}
 		}
@@ -57,7 +57,7 @@ func TestNamesWithoutTheirFormat(t *testing.T) {
 		"m.safetensors": {"m", "safetensors"}, "m.PT2": {"m", "pt2"}, "m.onnx_data": {"m", "onnx"}, "m.v1.bin": {"m.v1", "pytorch"},
 		"m.json": {"m.json", ""}, "model": {"model", ""}, ".bin": {"", "pytorch"},
 	} {
-		if got := [2]string{byname.TrimFormat(name), byname.FormatOf(name)}; got != want {
+		if got := [2]string{filekind.TrimFormat(name), filekind.FormatOf(name)}; got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
@@ -65,8 +65,8 @@ func TestNamesWithoutTheirFormat(t *testing.T) {
 
 // The rules are of categories that there are, and written as they are compared.
 func TestRulesAreInLowerCase(t *testing.T) {
-	for _, r := range byname.Rules {
-		if !slices.Contains(byname.All, r.Category) {
+	for _, r := range filekind.Rules {
+		if !slices.Contains(filekind.All, r.Category) {
 			t.Errorf("%s is no category", r.Category)
 		}
 		for _, s := range slices.Concat(r.Names, r.Prefixes, r.Infixes, r.Suffixes) {

@@ -1,6 +1,6 @@
-// Package byname says what the files of a model are, by their names: part of
+// Package filekind says what the files of a model are, by their names: part of
 // the mapping between cartons and artifacts (docs/mapping.md).
-package byname
+package filekind
 
 import (
 	"slices"
