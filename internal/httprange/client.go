@@ -81,9 +81,9 @@ func NewClient(o ClientOptions) (*Client, error) {
 	return c, nil
 }
 
-// Do sends a request whose URL [Client.CheckURL] allows.
+// Do sends a request whose URL checkURL allows.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
-	if err := c.CheckURL(req.URL); err != nil {
+	if err := c.checkURL(req.URL); err != nil {
 		return nil, err
 	}
 	return c.http.Do(req)
@@ -92,11 +92,11 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 // CloseIdleConnections closes connections that are not in use.
 func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
 
-// CheckURL returns an error wrapping ErrNotAllowed for a URL that is never
+// checkURL returns an error wrapping ErrNotAllowed for a URL that is never
 // followed, without asking for it: other schemes than https (http where the host
 // is allowed), user info, and hosts that are literal addresses which are not
 // public, in whatever notation. What a name resolves to is checked on connecting.
-func (c *Client) CheckURL(u *url.URL) error {
+func (c *Client) checkURL(u *url.URL) error {
 	host, port := hostPort(u)
 	ok := c.allows(host, port)
 	switch {
@@ -129,7 +129,7 @@ func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > MaxRedirects {
 		return fmt.Errorf("%w: more than %d redirects", ErrNotAllowed, MaxRedirects)
 	}
-	if err := c.CheckURL(req.URL); err != nil {
+	if err := c.checkURL(req.URL); err != nil {
 		return fmt.Errorf("redirect: %w", err)
 	}
 	return nil

@@ -80,7 +80,7 @@ func TestAllow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := c.CheckURL(u); (err == nil) != want {
+			if err := c.checkURL(u); (err == nil) != want {
 				t.Errorf("%s allowed, %s: got %v", entry, text, err)
 			}
 		}

@@ -313,7 +313,7 @@ func (p *push) ask(ctx context.Context, forms *convert.Forms, result *PushResult
 	for i := range result.Layers {
 		l := &result.Layers[i]
 		if status[l.Digest] == "" {
-			there, err := p.site.store.Has(ctx, descriptorOf(*l), nil)
+			there, err := p.site.store.Has(ctx, forms.Artifact.Layers[i].Descriptor, nil)
 			if err != nil {
 				return err
 			}

@@ -11,7 +11,6 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/registry"
 	"github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // PushedImage is the image form of a carton that was pushed.
@@ -121,9 +120,4 @@ func explainRefusal(err error, mapping convert.Options) error {
 	}
 	err = fmt.Errorf("the registry takes no such image manifest, most likely for its artifactType or media types: %w", err)
 	return hint.With(err, "%s %s pushes what such registries take", hint.Compat, convert.CompatImageConfig)
-}
-
-// descriptorOf returns the descriptor of a layer that a push is asked about.
-func descriptorOf(l PushedLayer) ocispec.Descriptor {
-	return ocispec.Descriptor{MediaType: l.MediaType, Digest: l.Digest, Size: l.Size}
 }

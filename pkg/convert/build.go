@@ -248,3 +248,11 @@ func measure(ctx context.Context, src carton.Source, path string) (int64, error)
 	defer r.Close()
 	return io.Copy(io.Discard, r)
 }
+
+// memberCheck returns what reads a member, verified, to say what is wrong with it.
+func memberCheck(src carton.Source, path string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := measure(ctx, src, path)
+		return err
+	}
+}

@@ -191,10 +191,7 @@ func (s *Source) blobLayer(desc ocispec.Descriptor, name string) layout.Layer {
 func (s *Source) rawLayer(i int) layout.Layer {
 	path := s.layers[i].name
 	l := s.blobLayer(s.manifest.Layers[i], path)
-	l.Check = func(ctx context.Context) error {
-		_, err := measure(ctx, s, path)
-		return err
-	}
+	l.Check = memberCheck(s, path)
 	return l
 }
 

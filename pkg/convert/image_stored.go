@@ -25,7 +25,7 @@ import (
 // The image of a carton is the same whether it is made here or by [Build] with the
 // artifact's options. A member that no image can hold is [ErrNoImage].
 func Image(ctx context.Context, src *Source, opts Options) (*Forms, error) {
-	whole := src.ImageManifest()
+	whole := src.imageManifest
 	if IsImage(whole) {
 		err := errors.New("is the image form of a carton already")
 		return nil, hint.With(err, "name the artifact that it was made of")

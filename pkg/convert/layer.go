@@ -241,8 +241,5 @@ func readInRanges(src carton.Source, m *carton.Member, out *layout.Layer) {
 		return src.OpenRange(ctx, m.Path, off, n)
 	}
 	out.CheckRanges = func(ctx context.Context, crc uint32) error { return checkRanges(ctx, src, m.Path, crc) }
-	out.Check = func(ctx context.Context) error {
-		_, err := measure(ctx, src, m.Path)
-		return err
-	}
+	out.Check = memberCheck(src, m.Path)
 }

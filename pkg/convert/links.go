@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -70,7 +71,7 @@ func (f *storeFetcher) stat(ctx context.Context, hash string) (int64, error) {
 		return size, nil
 	}
 	size, err := f.store.Stat(ctx, blobOf(hash, 0).Digest)
-	if isNotFound(err) {
+	if errors.Is(err, layout.ErrNotFound) {
 		size, err = -1, nil
 	}
 	if err != nil {

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -137,6 +136,3 @@ func checkModelArtifact(m *ocispec.Manifest) error {
 	}
 	return nil
 }
-
-// isNotFound reports whether a place says that it has no such content.
-func isNotFound(err error) bool { return errors.Is(err, layout.ErrNotFound) }

@@ -67,7 +67,7 @@ func TestReadme(t *testing.T) {
 			s := newShelf()
 			back := opened(t, s, s.put(t, a), OpenOptions{})
 			sameSource(t, back, src)
-			if got, want := len(back.ImageManifest().Layers), len(a.Layers); got != want {
+			if got, want := len(back.imageManifest.Layers), len(a.Layers); got != want {
 				t.Errorf("%s: the image manifest is shown with %d layers, want %d", name, got, want)
 			}
 		}

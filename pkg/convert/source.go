@@ -77,9 +77,6 @@ func newSource(f layout.Fetcher, desc ocispec.Descriptor, opts OpenOptions) *Sou
 // Descriptor returns the image manifest's descriptor.
 func (s *Source) Descriptor() ocispec.Descriptor { return s.desc }
 
-// ImageManifest returns the image manifest. The caller must not change it.
-func (s *Source) ImageManifest() *ocispec.Manifest { return s.imageManifest }
-
 // TarLayers returns the layers that are tars of members. Other programs unpack
 // them without asking MANIFEST.
 func (s *Source) TarLayers() []ocispec.Descriptor {

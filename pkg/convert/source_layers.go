@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 
@@ -80,18 +81,14 @@ func (l *sourceLayer) read(desc ocispec.Descriptor, mapped bool) (err error) {
 // agree where both are there; the title is taken where neither is.
 func layerName(annotations map[string]string) (string, error) {
 	cnai, cncf := annotations[filepathCNAI], annotations[filepathCNCF]
-	switch {
-	case cnai != "" && cncf != "" && cnai != cncf:
+	if cnai != "" && cncf != "" && cnai != cncf {
 		return "", &carton.Error{
 			Path: cnai, Kind: carton.ErrFormat,
 			Msg: fmt.Sprintf("%s and %s differ: got %.128q in the second", filepathCNAI, filepathCNCF, cncf),
 		}
-	case cnai != "":
-		return cnai, nil
-	case cncf != "":
-		return cncf, nil
-	case annotations[ocispec.AnnotationTitle] != "":
-		return annotations[ocispec.AnnotationTitle], nil
+	}
+	if name := cmp.Or(cnai, cncf, annotations[ocispec.AnnotationTitle]); name != "" {
+		return name, nil
 	}
 	return "", &layout.Error{
 		Object: "layer", Kind: layout.ErrFormat,

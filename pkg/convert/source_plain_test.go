@@ -88,7 +88,7 @@ func TestDamagedModelsWithoutACarton(t *testing.T) {
 	if _, err := src.Members(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	tarBlob := src.ImageManifest().Layers[3].Digest // of config.json, tokenizer.json
+	tarBlob := src.imageManifest.Layers[3].Digest // of config.json, tokenizer.json
 	shelf.blobs[tarBlob] = bytes.Replace(shelf.blobs[tarBlob], []byte("[]"), []byte("{}"), 1)
 	r, err := src.Open(t.Context(), "config.json") // not the file that was changed
 	if err == nil {

@@ -34,7 +34,7 @@ func TestRoundTrip(t *testing.T) {
 			if got.Regenerated() {
 				t.Error("says that MANIFEST was regenerated")
 			}
-			if got.Descriptor().Digest != a.Digest || !bytes.Equal(got.raw, a.Manifest) || len(got.ImageManifest().Layers) != len(a.Layers) {
+			if got.Descriptor().Digest != a.Digest || !bytes.Equal(got.raw, a.Manifest) || len(got.imageManifest.Layers) != len(a.Layers) {
 				t.Error("the image manifest differs")
 			}
 			members, err := got.Members(t.Context())

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -101,10 +102,7 @@ func (t *expectedTar) check(ctx context.Context, r io.Reader, from, to int64) er
 	}
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(r, got); err != nil {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		return err
+		return iox.Unexpected(err)
 	}
 	if !bytes.Equal(got, want) {
 		return t.differs()

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/internal/zstdframe"
 )
 
@@ -100,12 +101,9 @@ func (s *streams) reader(ctx context.Context, p *place, off int64) (*memberReade
 	r := &memberReader{streams: s, stream: st, place: p, ctx: ctx}
 	r.stop = context.AfterFunc(ctx, st.cancel)
 	if _, err := io.CopyN(io.Discard, st, off-st.pos); err != nil {
-		if err == io.EOF { //nolint:errorlint // CopyN's own
-			err = io.ErrUnexpectedEOF
-		}
 		st.failed = true
 		_ = r.Close()
-		return nil, err
+		return nil, iox.Unexpected(err)
 	}
 	return r, nil
 }

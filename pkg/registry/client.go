@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"crypto/x509"
 	"net/http"
 	"sync"
@@ -30,6 +31,7 @@ type Client struct {
 // NewClient makes a client. It fails where a file of certificates that opts
 // names can't be read, or what the environment says of proxies.
 func NewClient(opts Options) (*Client, error) {
+	opts.UserAgent = cmp.Or(opts.UserAgent, "carton-oci")
 	c := &Client{opts: opts, now: time.Now, hosts: make(map[string]*endpoint)}
 	if err := c.makeTransports(); err != nil {
 		return nil, err

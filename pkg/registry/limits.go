@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -140,10 +141,7 @@ func (r *Repository) CheckArtifact(_ context.Context, a *layout.Artifact) error 
 	if first == nil {
 		return nil
 	}
-	name := first.Name
-	if name == "" {
-		name = first.Digest.String()
-	}
+	name := cmp.Or(first.Name, first.Digest.String())
 	var err error = limitError(name, "got %d bytes, want at most %d (%s) in a layer (%s)", first.Size, b.layer, errtext.Size(b.layer), b.name)
 	if more > 0 {
 		err = hint.With(err, "%d more layers are too large", more)

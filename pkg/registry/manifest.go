@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -120,21 +121,12 @@ func describe(resp *http.Response, want digest.Digest) (ocispec.Descriptor, bool
 	if desc.Digest == "" {
 		desc.Digest = want
 	}
-	return desc, isManifestType(desc.MediaType) && desc.Size > 0 && layout.CheckDigest(desc.Digest) == nil, nil
+	return desc, slices.Contains(manifestTypes, desc.MediaType) && desc.Size > 0 && layout.CheckDigest(desc.Digest) == nil, nil
 }
 
 // accept makes one header of the types: not every registry reads a second.
 func accept(types ...string) http.Header {
 	return http.Header{"Accept": {strings.Join(types, ", ")}}
-}
-
-func isManifestType(mediaType string) bool {
-	for _, t := range manifestTypes {
-		if t == mediaType {
-			return true
-		}
-	}
-	return false
 }
 
 // FetchManifest returns an image manifest's bytes, of the digest and size that
@@ -151,7 +143,7 @@ func (r *Repository) FetchManifest(ctx context.Context, desc ocispec.Descriptor)
 		return nil, err
 	}
 	types := manifestTypes
-	if desc.MediaType != "" && !isManifestType(desc.MediaType) {
+	if desc.MediaType != "" && !slices.Contains(manifestTypes, desc.MediaType) {
 		types = append([]string{desc.MediaType}, manifestTypes...)
 	}
 	got, b, err := r.getManifest(r.pull(ctx), u, desc.Digest, types)
@@ -179,7 +171,7 @@ func (r *Repository) getManifest(ctx context.Context, u *url.URL, want digest.Di
 		return desc, nil, fmt.Errorf("manifest: got %s, want %q: %w", desc.Digest, said(want), layout.ErrDigest)
 	}
 	desc.MediaType, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if !isManifestType(desc.MediaType) {
+	if !slices.Contains(manifestTypes, desc.MediaType) {
 		// Some registries and every plain file server call it JSON or text.
 		var body struct {
 			MediaType string `json:"mediaType"`
@@ -214,12 +206,9 @@ func (r *Repository) get(ctx context.Context, u *url.URL, header http.Header, li
 		case ctx.Err() != nil || tries.spent(policy):
 			return nil, nil, r.host.requestError(err)
 		}
-		delay, derr := policy.Delay(tries.failures, nil)
-		if derr == nil {
-			derr = policy.Pause(ctx, tries.failures, delay, err)
-		}
-		if derr != nil {
-			return nil, nil, derr
+		delay, _ := policy.Delay(tries.failures, nil) // no answer asks for a longer one
+		if err := policy.Pause(ctx, tries.failures, delay, err); err != nil {
+			return nil, nil, err
 		}
 	}
 }

@@ -76,13 +76,6 @@ const (
 	writeBuffer = 64 << 10
 )
 
-func (o Options) userAgent() string {
-	if o.UserAgent == "" {
-		return "carton-oci"
-	}
-	return o.UserAgent
-}
-
 // stall returns how long a server may send or take nothing.
 func (o Options) stall() time.Duration {
 	if o.Policy.Stall > 0 {

@@ -73,7 +73,7 @@ func (c *Client) authClients(host *endpoint, repository string) (meta, small, bl
 				return c.opts.Credential(withRepository(ctx, repository), hostport)
 			},
 		}
-		client.SetUserAgent(c.opts.userAgent())
+		client.SetUserAgent(c.opts.UserAgent)
 		return client
 	}
 	meta = make1(&retrier{next: guarded(c.meta), policy: c.opts.Policy, host: host})
@@ -104,7 +104,7 @@ func (r *Repository) PublicBlob(ctx context.Context, dgst digest.Digest) (bool, 
 	if err != nil {
 		return false, err
 	}
-	req.Header.Set("User-Agent", r.client.opts.userAgent())
+	req.Header.Set("User-Agent", r.client.opts.UserAgent)
 	req.Header.Set("Range", "bytes=0-0")
 	client := &http.Client{Transport: r.meta.Client.Transport, CheckRedirect: checkRedirect}
 	resp, err := client.Do(req)

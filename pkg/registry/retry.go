@@ -87,10 +87,7 @@ func triesOf(ctx context.Context) *tries {
 // oneWork makes the requests under the context one piece of work, if they are not
 // part of one already.
 func oneWork(ctx context.Context) context.Context {
-	if _, ok := ctx.Value(triesKey{}).(*tries); ok {
-		return ctx
-	}
-	return withTries(ctx, &tries{})
+	return withTries(ctx, triesOf(ctx))
 }
 
 // spent counts a failure, and reports whether it was the last.

@@ -74,7 +74,7 @@ func (c *Client) probe(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	req.Header.Set("User-Agent", c.opts.userAgent())
+	req.Header.Set("User-Agent", c.opts.UserAgent)
 	resp, err := c.meta.RoundTrip(req)
 	if err != nil {
 		return err

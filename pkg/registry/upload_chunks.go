@@ -10,7 +10,7 @@ import (
 
 // tookChunk judges the success of a chunk, and moves behind it. nil is success.
 func (u *upload) tookChunk(ctx context.Context, resp *http.Response, end int64, f *fault) *fault {
-	location, err := u.nextLocation(resp)
+	location, err := u.repo.nextLocation(resp, u.session.location)
 	if err != nil {
 		f.err = err
 		return f
@@ -23,10 +23,9 @@ func (u *upload) tookChunk(ctx context.Context, resp *http.Response, end int64, 
 	return u.queryOffset(ctx, location, end, f)
 }
 
-// nextLocation returns where the session goes on after an answer: at its Location, or
+// nextLocation returns where a session goes on after an answer: at its Location, or
 // where there is none, at the one that was.
-func (u *upload) nextLocation(resp *http.Response) (string, error) {
-	was := u.session.location
+func (r *Repository) nextLocation(resp *http.Response, was string) (string, error) {
 	if resp.Header.Get("Location") == "" {
 		return was, nil
 	}
@@ -34,7 +33,7 @@ func (u *upload) nextLocation(resp *http.Response) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return u.repo.location(resp, asked)
+	return r.location(resp, asked)
 }
 
 // queryOffset asks the registry what it has: its answer to a chunk did not say, or said

@@ -157,11 +157,8 @@ func (r *Repository) status(ctx context.Context, location string, sent int64) (o
 	if !ok || off <= 0 || off > sent {
 		return 0, "", errGone
 	}
-	newer = location
-	if resp.Header.Get("Location") != "" {
-		if newer, err = r.location(resp, u); err != nil {
-			return 0, "", err
-		}
+	if newer, err = r.nextLocation(resp, location); err != nil {
+		return 0, "", err
 	}
 	return off, newer, nil
 }
