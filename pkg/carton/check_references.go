@@ -11,22 +11,16 @@ import (
 func (c *checker) checkReferences(info *Info, index *TensorIndex) {
 	inputs, outputs := specNames(info.Inputs), specNames(info.Outputs)
 	c.checkDeclared(info)
-	for i, t := range info.SelfTests {
-		at := fmt.Sprintf("self_test %d", i+1)
-		c.checkTable(at+": inputs", t.Inputs, inputs, "input", SeverityError)
-		c.checkTable(at+": expected_out", t.ExpectedOut, outputs, "output", SeverityError)
-		c.checkThere(at+": inputs", t.Inputs, index)
-		c.checkThere(at+": expected_out", t.ExpectedOut, index)
-		c.checkValues(at, info, index, t.Inputs, t.ExpectedOut)
-	}
-	for i, e := range info.Examples {
-		at := fmt.Sprintf("example %d", i+1)
-		// Nothing runs an example: loaders show it, whatever is declared.
-		c.checkTable(at+": inputs", e.Inputs, inputs, "input", SeverityWarning)
-		c.checkTable(at+": sample_out", e.SampleOut, outputs, "output", SeverityWarning)
-		c.checkThere(at+": inputs", e.Inputs, index)
-		c.checkThere(at+": sample_out", e.SampleOut, index)
-		c.checkValues(at, info, index, e.Inputs, e.SampleOut)
+	for _, kind := range testKinds {
+		for i, t := range *kind.of(info) {
+			at := fmt.Sprintf("%s %d", kind.table, i+1)
+			atInputs, atOutputs := at+": inputs", at+": "+kind.outputs
+			c.checkTable(atInputs, t.Inputs, inputs, "input", kind.undeclared)
+			c.checkTable(atOutputs, t.Outputs, outputs, "output", kind.undeclared)
+			c.checkThere(atInputs, t.Inputs, index)
+			c.checkThere(atOutputs, t.Outputs, index)
+			c.checkValues(at, info, index, t.Inputs, t.Outputs)
+		}
 	}
 }
 

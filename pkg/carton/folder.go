@@ -9,8 +9,12 @@ import (
 	"github.com/carton-oci/carton-oci/internal/localfile"
 )
 
-// OpenDir opens the carton that is unpacked in a folder. Nothing outside of
-// the folder is read, whatever symlinks say and whoever changes them meanwhile.
+// OpenDir opens the carton that is unpacked in a folder, which must hold a
+// MANIFEST. Every file must be listed there, but for the symlink [ModelsName] that
+// a mounted image of a carton has, and every one listed must be there or in LINKS.
+// The folders' listings are read, but no content except that of MANIFEST and
+// LINKS; a file that changes later is ErrChecksum when it is read. Nothing outside
+// of the folder is read, whatever symlinks say and whoever changes them meanwhile.
 func OpenDir(dir string) (Source, error) {
 	root, err := localfile.OpenRoot(dir)
 	if err != nil {
@@ -21,17 +25,6 @@ func OpenDir(dir string) (Source, error) {
 		root.Close()
 	}
 	return f, err
-}
-
-// OpenFS opens the carton that is unpacked in fsys, which must hold a
-// MANIFEST. Every file of fsys must be listed there, but for the symlink
-// [ModelsName] that a mounted image of a carton has, and every one listed must
-// be there or in LINKS. Symlinks are read where fsys is an [fs.ReadLinkFS], and
-// refused where not. The folders' listings are read, but no content except that
-// of MANIFEST and LINKS; a file that changes later is ErrChecksum when it is
-// read.
-func OpenFS(fsys fs.FS) (Source, error) {
-	return openFS(fsys, nil)
 }
 
 func openFS(fsys fs.FS, end func() error) (Source, error) {

@@ -15,8 +15,8 @@ type Info struct {
 	RequiredPlatforms []string     `json:"requiredPlatforms"`          // none: any
 	Inputs            []TensorSpec `json:"inputs"`
 	Outputs           []TensorSpec `json:"outputs"`
-	SelfTests         []SelfTest   `json:"-"`
-	Examples          []Example    `json:"-"`
+	SelfTests         []Test       `json:"-"`
+	Examples          []Test       `json:"-"`
 	Runner            Runner       `json:"runner"`
 	// Categories is the table [categories], which is no part of the carton format:
 	// by the paths of members, what they are, where their names say something else,
@@ -49,22 +49,14 @@ type TensorSpec struct {
 	InternalName string `json:"-"` // what the runner calls it; "" for the same
 }
 
-// SelfTest is inputs and, optionally, what they should give. The maps are from
-// names of inputs or outputs to "@tensor_data/NAME".
-type SelfTest struct {
+// Test is a self test, with inputs and, optionally, what they should give; or an
+// example, with inputs and outputs to show. The maps are from names of inputs or
+// outputs to "@tensor_data/NAME", in an example also to "@misc/PATH".
+type Test struct {
 	Name        string
 	Description string
 	Inputs      map[string]string
-	ExpectedOut map[string]string
-}
-
-// Example is inputs and outputs to show. The maps are from names of inputs or
-// outputs to "@tensor_data/NAME" or "@misc/PATH".
-type Example struct {
-	Name        string
-	Description string
-	Inputs      map[string]string
-	SampleOut   map[string]string
+	Outputs     map[string]string
 }
 
 // ReadInfo reads a carton's carton.toml, verified against MANIFEST, and parses

@@ -74,17 +74,17 @@ func (i *Info) tables() []infoTable {
 		top.add("required_platforms", anySlice(i.RequiredPlatforms))
 	}
 	tables := slices.Concat([]infoTable{top}, specTables("input", i.Inputs), specTables("output", i.Outputs))
-	for n, t := range i.SelfTests {
-		test := testTable("self_test", n, t.Name, t.Description, t.Inputs)
-		if len(t.ExpectedOut) > 0 {
-			test.add("expected_out", t.ExpectedOut)
+	for _, kind := range testKinds {
+		for n, t := range *kind.of(i) {
+			test := namedTable(kind.table, n, t.Name)
+			test.test = true
+			test.add("description", t.Description)
+			test.add("inputs", t.Inputs)
+			if kind.example || len(t.Outputs) > 0 { // loaders want an example's there, if empty
+				test.add(kind.outputs, t.Outputs)
+			}
+			tables = append(tables, test)
 		}
-		tables = append(tables, test)
-	}
-	for n, e := range i.Examples {
-		example := testTable("example", n, e.Name, e.Description, e.Inputs)
-		example.add("sample_out", e.SampleOut) // loaders want it there, if empty
-		tables = append(tables, example)
 	}
 	runner := infoTable{head: "[runner]", at: "runner."}
 	for _, f := range runnerTexts {
@@ -116,14 +116,6 @@ func specTables(kind string, specs []TensorSpec) []infoTable {
 		tables = append(tables, t)
 	}
 	return tables
-}
-
-func testTable(kind string, n int, name, description string, inputs map[string]string) infoTable {
-	t := namedTable(kind, n, name)
-	t.test = true
-	t.add("description", description)
-	t.add("inputs", inputs)
-	return t
 }
 
 // namedTable begins the n-th table of a kind.

@@ -29,11 +29,11 @@ func parseInfo(b []byte) (*Info, *faults) {
 			t.errorf("required_platforms", "%v", err)
 		}
 	}
-	for _, s := range t.tables("self_test") {
-		info.SelfTests = append(info.SelfTests, parseSelfTest(s))
-	}
-	for _, e := range t.tables("example") {
-		info.Examples = append(info.Examples, parseExample(e))
+	for _, kind := range testKinds {
+		tests := kind.of(info)
+		for _, table := range t.tables(kind.table) {
+			*tests = append(*tests, kind.parse(table))
+		}
 	}
 	info.Categories = parseCategories(values)
 	warnSymbols(info, f)
@@ -132,34 +132,45 @@ func parseSpecs(t tomlTable, key string) []TensorSpec {
 	return specs
 }
 
-func parseSelfTest(t tomlTable) SelfTest {
+// testKind is a kind of [Test]: how carton.toml has it, and what is wrong with it.
+type testKind struct {
+	table, outputs string // how the tables are called, and what is Outputs in them
+	of             func(*Info) *[]Test
+	example        bool
+	undeclared     Severity // of a name that the model does not declare
+}
+
+var testKinds = []testKind{
+	{
+		table: "self_test", outputs: "expected_out", of: func(i *Info) *[]Test { return &i.SelfTests },
+		undeclared: SeverityError,
+	},
+	{
+		table: "example", outputs: "sample_out", of: func(i *Info) *[]Test { return &i.Examples },
+		example: true, undeclared: SeverityWarning, // nothing runs an example: loaders show it, whatever is declared
+	},
+}
+
+func (k testKind) parse(t tomlTable) Test {
 	inputs, there := t.values["inputs"]
 	refs, isTable := inputs.(map[string]any)
 	switch {
+	case k.example:
+		for _, key := range []string{"inputs", k.outputs} {
+			if _, there := t.values[key]; !there {
+				t.faults.loaderf("%s%s: is missing", t.at, key)
+			}
+		}
 	case !there:
 		t.errorf("inputs", "is missing")
 	case isTable && len(refs) == 0:
 		t.faults.warnf("%sinputs: is empty: there is nothing to test the model with", t.at)
 	}
-	return SelfTest{
+	return Test{
 		Name:        t.text("name"),
 		Description: t.text("description"),
-		Inputs:      t.references("inputs", false),
-		ExpectedOut: t.references("expected_out", false),
-	}
-}
-
-func parseExample(t tomlTable) Example {
-	for _, key := range []string{"inputs", "sample_out"} {
-		if _, there := t.values[key]; !there {
-			t.faults.loaderf("%s%s: is missing", t.at, key)
-		}
-	}
-	return Example{
-		Name:        t.text("name"),
-		Description: t.text("description"),
-		Inputs:      t.references("inputs", true),
-		SampleOut:   t.references("sample_out", true),
+		Inputs:      t.references("inputs", k.example),
+		Outputs:     t.references(k.outputs, k.example),
 	}
 }
 

@@ -79,13 +79,13 @@ func TestParseInfo(t *testing.T) {
 			{Name: "any", DType: carton.String, Shape: carton.Shape{Symbol: "*"}},
 		},
 		Outputs: []carton.TensorSpec{{Name: "y", DType: carton.Int64, Shape: carton.Shape{Dims: []carton.Dim{}}}},
-		SelfTests: []carton.SelfTest{{
+		SelfTests: []carton.Test{{
 			Name: "t", Description: "td",
-			Inputs: map[string]string{"x": "@tensor_data/a"}, ExpectedOut: map[string]string{"y": "@tensor_data/b"},
+			Inputs: map[string]string{"x": "@tensor_data/a"}, Outputs: map[string]string{"y": "@tensor_data/b"},
 		}},
-		Examples: []carton.Example{{
+		Examples: []carton.Test{{
 			Name: "e", Description: "ed",
-			Inputs: map[string]string{"x": "@misc/a.png"}, SampleOut: map[string]string{"y": "@tensor_data/b"},
+			Inputs: map[string]string{"x": "@misc/a.png"}, Outputs: map[string]string{"y": "@tensor_data/b"},
 		}},
 		Runner: carton.Runner{
 			Name: "python", RequiredFrameworkVersion: ">=3.8, <4", CompatVersion: &compat,
@@ -207,7 +207,7 @@ func TestReadInfoOfReferenceCarton(t *testing.T) {
 		info.Runner.Opts["entrypoint_package"] != "main" {
 		t.Errorf("got %+v", info)
 	}
-	index, err := carton.ReadTensorIndex(t.Context(), src)
+	index, err := tensorIndex(t, src)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 // to. Only the zip's directory and headers (or the folder's listings), MANIFEST
 // and LINKS are read, whatever the size. A name that does not exist is
 // fs.ErrNotExist; for what can be wrong with the rest see [NewReader] and
-// [OpenFS].
+// [OpenDir].
 func Open(name string) (Source, error) {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -54,20 +54,6 @@ func (x *TensorIndex) Lookup(name string) (Tensor, bool) {
 	return x.Tensors[i], true
 }
 
-// ReadTensorIndex reads a carton's tensor_data/index.toml, verified, and parses
-// it. A carton without one gives an empty index, if it has no tensor_data/ at
-// all.
-func ReadTensorIndex(ctx context.Context, src Source) (*TensorIndex, error) {
-	b, err := readIndex(ctx, src)
-	if err != nil {
-		return nil, err
-	}
-	if b == nil {
-		return emptyTensorIndex(), nil
-	}
-	return ParseTensorIndex(b)
-}
-
 func emptyTensorIndex() *TensorIndex { return &TensorIndex{byName: map[string]int{}} }
 
 // readIndex returns the bytes of the index, nil where there is none because there

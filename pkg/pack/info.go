@@ -2,26 +2,15 @@ package pack
 
 import (
 	"maps"
-	"slices"
 	"strconv"
-
-	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
 // info writes carton.toml: what was given, what the files told, and the tests.
-func (p *packer) info(tests []writtenTest) ([]byte, error) {
+func (p *packer) info() ([]byte, error) {
 	p.fillRunner()
 	info := p.opts.Info
-	info.SelfTests, info.Examples = slices.Clip(info.SelfTests), slices.Clip(info.Examples)
 	if missing := Missing(info.Runner); missing != nil {
 		return nil, missing
-	}
-	for _, t := range tests {
-		if t.example {
-			info.Examples = append(info.Examples, carton.Example{Name: t.name, Description: t.description, Inputs: t.inputs, SampleOut: t.outputs})
-		} else {
-			info.SelfTests = append(info.SelfTests, carton.SelfTest{Name: t.name, Description: t.description, Inputs: t.inputs, ExpectedOut: t.outputs})
-		}
 	}
 	if p.pmf != nil {
 		info.Extra += treeTable(p.pmf)

@@ -164,16 +164,17 @@ func (p *packer) describe() error {
 	if err := p.readFrontMatter(); err != nil {
 		return err
 	}
-	tests, err := p.tensors()
-	if err != nil {
+	if err := p.tensors(); err != nil {
 		return err
 	}
 	raw := p.given
 	if raw == nil {
-		if raw, err = p.info(tests); err != nil {
+		var err error
+		if raw, err = p.info(); err != nil {
 			return err
 		}
 	}
+	var err error
 	if p.loaded, err = carton.ParseInfo(raw); err != nil {
 		if p.given == nil {
 			return err // the options' fault: a carton that nobody can read is of no use

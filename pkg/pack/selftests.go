@@ -36,61 +36,63 @@ type TestValue struct {
 
 // writtenTest is a test as carton.toml has it.
 type writtenTest struct {
-	example           bool
-	name, description string
-	inputs, outputs   map[string]string // references by name
-	specs             [2][]carton.TensorSpec
-	whole             bool // specs has all of inputs and outputs
+	carton.Test
+	specs [2][]carton.TensorSpec
+	whole bool // specs has all of inputs and outputs
 }
 
 // tensors puts what the tests bring into tensor_data/, with an index. A carton
 // without tensors has an empty one: the reference loader wants it.
-func (p *packer) tensors() ([]writtenTest, error) {
+func (p *packer) tensors() error {
 	if p.find(carton.IndexName) != nil {
 		return p.tests(nil)
 	}
 	if p.given != nil {
 		for _, f := range p.files {
 			if strings.HasPrefix(f.path, tensorFolder) {
-				return nil, nil // carton.Check says what is missing
+				return nil // carton.Check says what is missing
 			}
 		}
 	}
 	index := &indexWriter{}
-	tests, err := p.tests(index)
-	if err != nil {
-		return nil, err
+	if err := p.tests(index); err != nil {
+		return err
 	}
 	for i, t := range index.tensors {
 		t.file.path = tensorFolder + index.fileOf(i)
 		if err := p.paths.Add(t.file.path); err != nil {
-			return nil, err
+			return err
 		}
 		p.files = append(p.files, t.file)
 	}
-	return tests, p.add(carton.IndexName, index.bytes())
+	return p.add(carton.IndexName, index.bytes())
 }
 
-// tests reads what was given as self tests and examples. index is nil where the
-// tensors are given, and tests refer to them.
-func (p *packer) tests(index *indexWriter) ([]writtenTest, error) {
+// tests adds what was given as self tests and examples to carton.toml's. index is
+// nil where the tensors are given, and tests refer to them.
+func (p *packer) tests(index *indexWriter) error {
 	var written []writtenTest
 	for _, list := range []struct {
 		tests   []Test
+		to      *[]carton.Test
 		what    string
 		outputs string
-	}{{p.opts.AddSelfTests, "self_test", "expected"}, {p.opts.AddExamples, "example", "output"}} {
+	}{
+		{p.opts.AddSelfTests, &p.opts.SelfTests, "self_test", "expected"},
+		{p.opts.AddExamples, &p.opts.Examples, "example", "output"},
+	} {
 		for i, t := range list.tests {
 			r := testReader{packer: p, index: index, prefix: fmt.Sprintf("%s_%d.", list.what, i), outputs: list.outputs}
 			w, err := r.read(t)
 			if err != nil {
-				return nil, fmt.Errorf("%s %d: %w", list.what, i+1, err)
+				return fmt.Errorf("%s %d: %w", list.what, i+1, err)
 			}
 			written = append(written, w)
+			*list.to = append(slices.Clip(*list.to), w.Test)
 		}
 	}
 	p.declareTested(written)
-	return written, nil
+	return nil
 }
 
 // declareTested declares the inputs and outputs of tests, where nobody did. A
@@ -146,8 +148,8 @@ type testReader struct {
 
 func (r *testReader) read(t Test) (writtenTest, error) {
 	w := writtenTest{
-		example: r.outputs == "output", name: t.Name, description: t.Description,
-		inputs: map[string]string{}, outputs: map[string]string{}, whole: true,
+		Test:  carton.Test{Name: t.Name, Description: t.Description, Inputs: map[string]string{}, Outputs: map[string]string{}},
+		whole: true,
 	}
 	if t.File != "" {
 		if err := r.readNamed(&w, t.File); err != nil {
@@ -164,7 +166,7 @@ func (r *testReader) read(t Test) (writtenTest, error) {
 			return w, err
 		}
 	}
-	if len(w.inputs) == 0 {
+	if len(w.Inputs) == 0 {
 		return w, optionsf("got no inputs")
 	}
 	return w, nil
@@ -215,9 +217,9 @@ func (r *testReader) value(w *writtenTest, v TestValue, input bool) error {
 // the word for them.
 func (w *writtenTest) side(input bool) (refs map[string]string, specs *[]carton.TensorSpec, word string) {
 	if input {
-		return w.inputs, &w.specs[0], "input"
+		return w.Inputs, &w.specs[0], "input"
 	}
-	return w.outputs, &w.specs[1], "output"
+	return w.Outputs, &w.specs[1], "output"
 }
 
 // refer adds a reference to what is given with the carton.
