@@ -160,6 +160,15 @@ func takesValue(f cli.Flag) bool {
 	return ok && d.TakesValue()
 }
 
+// wantUsage checks that a command was given what its usage names. One that takes
+// more or fewer arguments checks that itself.
+func wantUsage(c *cli.Context) error {
+	if usage := c.Command.ArgsUsage; !strings.Contains(usage, " [") && !strings.HasSuffix(usage, "...") {
+		return wantArgs(c, strings.Fields(usage)...)
+	}
+	return nil
+}
+
 // wantArgs checks how many arguments a command was given; names are what its
 // usage calls them.
 func wantArgs(c *cli.Context, names ...string) error {

@@ -75,9 +75,6 @@ type tensorDiff struct {
 }
 
 func (s *session) runDiff(c *cli.Context) error {
-	if err := wantArgs(c, "A", "B"); err != nil {
-		return err
-	}
 	a, err := s.open(c, c.Args().Get(0))
 	if err != nil {
 		return err

@@ -34,9 +34,6 @@ digest; with -q it is the only one.`,
 }
 
 func (s *session) runImage(c *cli.Context, o client.ImageOptions) error {
-	if err := wantArgs(c, "REF"); err != nil {
-		return err
-	}
 	ref := c.Args().Get(0)
 	_, err := s.locate(c, ref)
 	if err != nil {

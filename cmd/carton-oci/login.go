@@ -43,9 +43,6 @@ func (s *session) logoutCommand() *cli.Command {
 }
 
 func (s *session) runLogin(c *cli.Context) error {
-	if err := wantArgs(c, "REGISTRY"); err != nil {
-		return err
-	}
 	host := c.Args().Get(0)
 	if strings.Contains(host, "/") {
 		return withHint(usagef("login", "got %s, want a host", quoted(host)), "write localhost:5000, not its URL or a repository")
@@ -72,9 +69,6 @@ func (s *session) runLogin(c *cli.Context) error {
 }
 
 func (s *session) runLogout(c *cli.Context) error {
-	if err := wantArgs(c, "REGISTRY"); err != nil {
-		return err
-	}
 	host := c.Args().Get(0)
 	removed, err := registry.DockerCredentials(s.registryConfig).Logout(c.Context, host)
 	if err != nil {

@@ -53,22 +53,14 @@ func (s *session) runLs(c *cli.Context) error {
 		return src.fail(err)
 	}
 	s.warnUnlisted(src)
-	if s.json {
-		s.object(listing{src.subject(), listOf(members, src.memberOf)})
-		return nil
-	}
-	if s.quiet {
+	paths := listOf(members, func(m carton.Member) string { return m.Path })
+	s.result(listing{src.subject(), listOf(members, src.memberOf)}, paths, func() {
+		rows := [][]string{{"PATH", "SIZE", "PLACE"}}
 		for _, m := range members {
-			s.linef("%s", m.Path)
+			rows = append(rows, []string{shownPath(m), errtext.Size(m.Size), m.Place.String()})
 		}
-		return nil
-	}
-	rows := make([][]string, 0, len(members)+1)
-	rows = append(rows, []string{"PATH", "SIZE", "PLACE"})
-	for _, m := range members {
-		rows = append(rows, []string{shownPath(m), errtext.Size(m.Size), m.Place.String()})
-	}
-	s.table(rows)
+		s.table(rows)
+	})
 	if src.plain() {
 		s.notef("%s: these are its files; nothing but their layers' digests vouches for them", noCarton)
 	}

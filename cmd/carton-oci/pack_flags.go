@@ -92,12 +92,10 @@ and outputs of a .pt2; name and licence at the head of a README.md; name and
 description of a Plums tree; inputs and outputs of a self test.
 
 `)
-	rows := [][]string{{"RUNNER", "COMPAT", "FRAMEWORK", "IN model/"}}
+	const row = "%-11s  %-6v  %-18s  %s\n"
+	fmt.Fprintf(&b, row, "RUNNER", "COMPAT", "FRAMEWORK", "IN model/")
 	for _, r := range pack.Runners {
-		rows = append(rows, []string{r.Name, fmt.Sprint(r.Compat), r.Framework, r.Expects})
-	}
-	for _, row := range rows {
-		fmt.Fprintf(&b, "%-11s  %-6s  %-18s  %s\n", row[0], row[1], row[2], row[3])
+		fmt.Fprintf(&b, row, r.Name, r.Compat, r.Framework, r.Expects)
 	}
 	b.WriteString(`
 Any other runner may be named. python wants the options entrypoint_package and

@@ -212,7 +212,7 @@ func TestProgressIsShownBesideJSON(t *testing.T) {
 			got = s.showing && s.options.Registry.Policy.Retrying != nil
 			return nil
 		})
-		words, err := reorder(app, strings.Fields("push "+args))
+		words, err := reorder(app, strings.Fields("push m.carton host/repo:1 "+args))
 		if err == nil {
 			err = app.Run(append([]string{"carton-oci"}, words...))
 		}

@@ -44,9 +44,6 @@ full.carton" fetches what a thin carton lacks.`,
 }
 
 func (s *session) runPull(c *cli.Context, opts client.PullOptions, p pack.Options) error {
-	if err := wantArgs(c, "REF"); err != nil {
-		return err
-	}
 	for _, err := range []error{
 		notBoth(c, "unpack", "output", "thin"),
 		onlyWith(c, "unpack", "folder", "include", "exclude"),

@@ -48,9 +48,6 @@ that form shares nothing, and doubles what is stored.`,
 }
 
 func (s *session) runPush(c *cli.Context, opts client.PushOptions, p pack.Options) error {
-	if err := wantArgs(c, "SOURCE", "REF[,TAG...]"); err != nil {
-		return err
-	}
 	source, ref := c.Args().Get(0), c.Args().Get(1)
 	if err := checkForm(c, &opts); err != nil {
 		return err

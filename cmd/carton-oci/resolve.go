@@ -18,9 +18,6 @@ func (s *session) resolveCommand() *cli.Command {
 }
 
 func (s *session) runResolve(c *cli.Context) error {
-	if err := wantArgs(c, "REF"); err != nil {
-		return err
-	}
 	loc, err := s.locate(c, c.Args().Get(0))
 	if err != nil {
 		return err

@@ -43,6 +43,9 @@ func (s *session) command(run func(*cli.Context) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		err := s.start(c)
 		if err == nil {
+			err = wantUsage(c)
+		}
+		if err == nil {
 			err = run(c)
 			s.stopProgress()
 		}

@@ -131,17 +131,14 @@ func (s *session) listTensors(c *cli.Context, o inspect.Options) error {
 }
 
 func (s *session) printTensorList(src *source, tensors []inspect.Tensor, notes []inspect.Note) {
-	if s.json {
-		s.object(tensorListing{src.subject(), listOf(tensors, tensorItemOf), notes})
-		return
+	if !s.json {
+		s.warnOf(notes)
 	}
-	s.warnOf(notes)
-	if s.quiet {
-		for _, t := range tensors {
-			s.linef("%s", t.Name)
-		}
-		return
-	}
+	names := listOf(tensors, func(t inspect.Tensor) string { return t.Name })
+	s.result(tensorListing{src.subject(), listOf(tensors, tensorItemOf), notes}, names, func() { s.printTensorTable(tensors) })
+}
+
+func (s *session) printTensorTable(tensors []inspect.Tensor) {
 	models := severalModels(tensors)
 	rows := [][]string{{"NAME", "TYPE", "SHAPE", "SIZE", "MEMBER"}}
 	for _, t := range tensors {

@@ -12,10 +12,7 @@ func (s *session) versionCommand() *cli.Command {
 		Name:  "version",
 		Usage: "print what this program was built from",
 		Flags: s.flags(nil),
-		Action: s.command(func(c *cli.Context) error {
-			if err := wantArgs(c); err != nil {
-				return err
-			}
+		Action: s.command(func(*cli.Context) error {
 			if s.json {
 				s.object(versionInfo())
 			} else {

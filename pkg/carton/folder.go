@@ -28,27 +28,11 @@ func OpenDir(dir string) (Source, error) {
 }
 
 func openFS(fsys fs.FS, end func() error) (Source, error) {
-	raw, err := readOwnFile(fsys, ManifestName, MaxManifestBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errNoManifest("folder")
-	}
+	manifest, links, err := readLists("folder", func(name string, limit int64) ([]byte, error) {
+		return readOwnFile(fsys, name, limit)
+	})
 	if err != nil {
 		return nil, err
-	}
-	manifest, err := ParseManifest(raw)
-	if err != nil {
-		return nil, err
-	}
-	var links *Links
-	raw, err = readOwnFile(fsys, LinksName, MaxLinksBytes)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return nil, err
-	default:
-		if links, err = ParseLinks(raw); err != nil {
-			return nil, err
-		}
 	}
 	found, err := walkFiles(fsys)
 	if err != nil {
@@ -77,16 +61,17 @@ const (
 	ModelsTarget = "model"
 )
 
-// readOwnFile reads MANIFEST or LINKS, at most limit bytes.
+// readOwnFile reads MANIFEST or LINKS, at most limit bytes; nil where it is not
+// there.
 func readOwnFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
-	if l, ok := fsys.(fs.ReadLinkFS); ok {
-		info, err := l.Lstat(name)
-		if err != nil {
-			return nil, err
-		}
-		if !info.Mode().IsRegular() {
-			return nil, errorf(ErrFormat, name, "is not a regular file")
-		}
+	info, err := fs.Lstat(fsys, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errorf(ErrFormat, name, "is not a regular file")
 	}
 	f, err := openRegular(fsys, name)
 	if err != nil {

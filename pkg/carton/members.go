@@ -18,6 +18,27 @@ type held struct {
 	all  func(yield func(path string) bool)
 }
 
+// readLists reads the MANIFEST and LINKS of what is a zip or a folder. own reads one
+// of them, and gives nil where it is not there.
+func readLists(what string, own func(name string, limit int64) ([]byte, error)) (*Manifest, *Links, error) {
+	raw, err := own(ManifestName, MaxManifestBytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	if raw == nil {
+		return nil, nil, errorf(ErrFormat, ManifestName, "is missing: the %s is no carton", what)
+	}
+	manifest, err := ParseManifest(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	if raw, err = own(LinksName, MaxLinksBytes); err != nil || raw == nil {
+		return manifest, nil, err
+	}
+	links, err := ParseLinks(raw)
+	return manifest, links, err
+}
+
 // matchMembers gives the members that MANIFEST lists, in bytewise order. Each
 // file that is held must be listed. What is not held must be in LINKS.
 func matchMembers(m *Manifest, links *Links, files held) ([]Member, error) {
@@ -99,10 +120,6 @@ func hasFolder(members []Member, path string) bool {
 
 func errNoMember(path string) error {
 	return errorf(fs.ErrNotExist, path, "is not in the carton")
-}
-
-func errNoManifest(what string) error {
-	return errorf(ErrFormat, ManifestName, "is missing: the %s is no carton", what)
 }
 
 // errLinked is the error for opening a member that only LINKS knows.

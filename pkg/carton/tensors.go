@@ -51,19 +51,7 @@ type Dim struct {
 }
 
 // MarshalJSON implements json.Marshaler: a shape is what it is in carton.toml.
-func (s Shape) MarshalJSON() ([]byte, error) {
-	if s.Symbol != "" {
-		return json.Marshal(s.Symbol)
-	}
-	dims := make([]any, len(s.Dims))
-	for i, d := range s.Dims {
-		dims[i] = d.Size
-		if d.Symbol != "" {
-			dims[i] = d.Symbol
-		}
-	}
-	return json.Marshal(dims)
-}
+func (s Shape) MarshalJSON() ([]byte, error) { return json.Marshal(s.value()) }
 
 // String returns the shape as carton.toml has it, on one line.
 func (s Shape) String() string {

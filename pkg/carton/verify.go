@@ -141,11 +141,8 @@ func (v *verification) note(ctx context.Context, path string, err error) error {
 		return err
 	}
 	if errors.Is(err, ErrLink) { // it was asked for
-		f = Finding{Severity: SeverityError, Path: path, Err: &Error{Kind: ErrLink, Err: err}}
-		var e *Error
-		if errors.As(err, &e) {
-			f.Err = e
-		}
+		f.Severity = SeverityError
+		errors.As(err, &f.Err)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -9,24 +9,9 @@ import (
 )
 
 // readLists reads MANIFEST and LINKS and matches them with the zip.
-func (z *Reader) readLists() error {
-	raw, err := z.readOwn(ManifestName, MaxManifestBytes)
-	if err != nil {
+func (z *Reader) readLists() (err error) {
+	if z.manifest, z.links, err = readLists("zip", z.readOwn); err != nil {
 		return err
-	}
-	if raw == nil {
-		return errNoManifest("zip")
-	}
-	if z.manifest, err = ParseManifest(raw); err != nil {
-		return err
-	}
-	if raw, err = z.readOwn(LinksName, MaxLinksBytes); err != nil {
-		return err
-	}
-	if raw != nil {
-		if z.links, err = ParseLinks(raw); err != nil {
-			return err
-		}
 	}
 	z.members, err = matchMembers(z.manifest, z.links, held{what: "zip", len: len(z.files), get: z.held, all: z.names})
 	if err != nil {

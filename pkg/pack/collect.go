@@ -71,6 +71,17 @@ func (p *packer) open(dir string) (*os.Root, error) {
 	return root, nil
 }
 
+// openAround opens the folder of a file that the user names, which may be a symlink
+// to anywhere. base is the file's name in it.
+func (p *packer) openAround(name string) (root *os.Root, base string, err error) {
+	at, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return nil, "", err
+	}
+	root, err = p.open(filepath.Dir(at))
+	return root, filepath.Base(at), err
+}
+
 // collectFolder finds the files of a folder: of a carton that lacks its
 // MANIFEST, a tree in the Plums Model Format, a snapshot in a hub's cache, or
 // anything else.
@@ -241,16 +252,11 @@ func (p *packer) collectFile(name string, info fs.FileInfo, alone bool) error {
 	if isCarton(name) {
 		return hint.With(ErrCarton, "push it as it is: %s", hint.Push)
 	}
-	// What the user names may be a symlink to anywhere.
-	at, err := filepath.EvalSymlinks(name)
+	root, base, err := p.openAround(name)
 	if err != nil {
 		return err
 	}
-	root, err := p.open(filepath.Dir(at))
-	if err != nil {
-		return err
-	}
-	f := &file{path: modelFolder + filepath.Base(name), root: root, name: filepath.Base(at), size: info.Size()}
+	f := &file{path: modelFolder + filepath.Base(name), root: root, name: base, size: info.Size()}
 	if alone {
 		if err := p.rename(f); err != nil {
 			return err

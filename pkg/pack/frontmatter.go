@@ -36,14 +36,8 @@ func (p *packer) readFrontMatter() error {
 	}
 	fields := frontMatter(head)
 	const from = "the front matter of README.md"
-	if id, ok := hubLicenses[strings.ToLower(fields["license"])]; ok && p.opts.License == "" {
-		p.opts.License = id
-		p.fill("license", id, from)
-	}
-	if name := cmp.Or(fields["model_name"], fields["name"]); name != "" && p.opts.ModelName == "" {
-		p.opts.ModelName = name
-		p.fill("model_name", name, from)
-	}
+	p.take(&p.opts.License, "license", hubLicenses[strings.ToLower(fields["license"])], from)
+	p.take(&p.opts.ModelName, "model_name", cmp.Or(fields["model_name"], fields["name"]), from)
 	return nil
 }
 

@@ -28,10 +28,7 @@ func (p *packer) info() ([]byte, error) {
 // fillRunner fills in what is known of the runner.
 func (p *packer) fillRunner() {
 	r := &p.opts.Runner
-	if v := FrameworkOf(r.Name); v != "" && r.RequiredFrameworkVersion == "" {
-		r.RequiredFrameworkVersion = v
-		p.fill("runner.required_framework_version", "*", "noop has no framework")
-	}
+	p.take(&r.RequiredFrameworkVersion, "runner.required_framework_version", FrameworkOf(r.Name), "noop has no framework")
 	if r.CompatVersion != nil || r.Name == "" {
 		return
 	}

@@ -34,10 +34,7 @@ func (p *packer) rename(f *file) error {
 	case ext != ".pt" && ext != ".pth" && p.opts.Runner.Name != torchscriptRunner:
 		return nil
 	case isTorchScript(r, f.size):
-		if p.opts.Runner.Name == "" && !p.keepsInfo() {
-			p.opts.Runner.Name = torchscriptRunner
-			p.fill("runner.runner_name", torchscriptRunner, f.name+", a TorchScript archive")
-		}
+		p.take(&p.opts.Runner.Name, "runner.runner_name", torchscriptRunner, f.name+", a TorchScript archive")
 	case p.opts.Runner.Name == torchscriptRunner:
 		p.warnf("%s is not a TorchScript archive, which is what the runner %s loads",
 			errtext.Quote(f.name), torchscriptRunner)
@@ -64,10 +61,7 @@ func (p *packer) readWasm(f *file, r io.ReaderAt) error {
 		p.warnf("%s is not a WebAssembly module", errtext.Quote(f.name))
 		return nil
 	}
-	if p.opts.Runner.Name == "" && !p.keepsInfo() {
-		p.opts.Runner.Name = wasmRunner
-		p.fill("runner.runner_name", wasmRunner, f.name+", a WebAssembly module")
-	}
+	p.take(&p.opts.Runner.Name, "runner.runner_name", wasmRunner, f.name+", a WebAssembly module")
 	if head[6] == 0 { // the layer: 0 is a core module, 1 a component
 		p.warnf("%s is a core module; the runner %s loads components", errtext.Quote(f.name), wasmRunner)
 	}
@@ -217,10 +211,9 @@ func (p *packer) readPT2(f *file) error {
 		return nil
 	}
 	p.fillPlatforms(a, f.name)
-	if v := torchRelease.FindString(a.TorchVersion); v != "" && p.opts.Runner.RequiredFrameworkVersion == "" && !otherFramework(p.opts.Runner.Name) {
-		p.opts.Runner.RequiredFrameworkVersion = "=" + v
-		p.fill("runner.required_framework_version",
-			p.opts.Runner.RequiredFrameworkVersion, "torch_version of "+f.name+", "+a.TorchVersion)
+	if v := torchRelease.FindString(a.TorchVersion); v != "" && !otherFramework(p.opts.Runner.Name) {
+		from := "torch_version of " + f.name + ", " + a.TorchVersion
+		p.take(&p.opts.Runner.RequiredFrameworkVersion, "runner.required_framework_version", "="+v, from)
 	}
 	if len(p.opts.Inputs)+len(p.opts.Outputs) > 0 || len(a.Models) == 0 {
 		return nil

@@ -145,6 +145,14 @@ func (p *packer) fill(field, value, from string) {
 	p.out.Filled = append(p.out.Filled, Fact{Field: field, Value: value, From: from})
 }
 
+// take takes a text of carton.toml from what a file tells, where nobody gave one.
+func (p *packer) take(to *string, field, value, from string) {
+	if *to == "" && value != "" && !p.keepsInfo() {
+		*to = value
+		p.fill(field, value, from)
+	}
+}
+
 // broken refuses what is broken, and warns of it where AllowInvalid packs it.
 func (p *packer) broken(path string, kind, cause error) error {
 	err := &carton.Error{Path: path, Kind: kind, Msg: cause.Error()}

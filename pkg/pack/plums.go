@@ -34,19 +34,13 @@ func (p *packer) readTree(files fs.FS) error {
 		p.warnf("%s", w)
 	}
 	from := m.MetadataFile
-	if p.given != nil || p.opts.InfoFile != "" {
+	if p.keepsInfo() {
 		return nil
 	}
-	if p.opts.ModelName == "" && m.Name != "" {
-		p.opts.ModelName = m.Name
-		p.fill("model_name", m.Name, from)
-	}
-	if p.opts.ShortDescription == "" {
-		text := "Plums model by " + m.Producer.Name + " " + m.Producer.Version + ", training " + m.Training.Status
-		if utf8.RuneCountInString(text) <= carton.ShortDescriptionChars {
-			p.opts.ShortDescription = text
-			p.fill("short_description", text, from)
-		}
+	p.take(&p.opts.ModelName, "model_name", m.Name, from)
+	text := "Plums model by " + m.Producer.Name + " " + m.Producer.Version + ", training " + m.Training.Status
+	if utf8.RuneCountInString(text) <= carton.ShortDescriptionChars {
+		p.take(&p.opts.ShortDescription, "short_description", text, from)
 	}
 	if p.opts.ModelDescription == "" {
 		p.opts.ModelDescription = describeTree(m)

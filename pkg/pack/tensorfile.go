@@ -37,15 +37,11 @@ func (p *packer) openTensors(name string) ([]dataTensor, error) {
 	if ext != ".npy" && ext != ".safetensors" {
 		return nil, optionsf("%s: want a .npy or .safetensors file", errtext.Quote(name))
 	}
-	at, err := filepath.EvalSymlinks(name)
+	root, base, err := p.openAround(name)
 	if err != nil {
 		return nil, err
 	}
-	root, err := p.open(filepath.Dir(at))
-	if err != nil {
-		return nil, err
-	}
-	f, err := localfile.OpenIn(root, filepath.Base(at))
+	f, err := localfile.OpenIn(root, base)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +50,7 @@ func (p *packer) openTensors(name string) ([]dataTensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := &file{root: root, name: filepath.Base(at), size: info.Size(), part: true}
+	from := &file{root: root, name: base, size: info.Size(), part: true}
 	if ext == ".npy" {
 		return p.readNPY(name, f, from)
 	}
