@@ -11,11 +11,12 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
 	"oras.land/oras-go/v2"
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/content/file"
@@ -35,18 +36,17 @@ func main() {
 	repo.Client = &auth.Client{Client: retry.DefaultClient, Cache: auth.NewCache()}
 	tag, opts := repo.Reference.Reference, oras.DefaultCopyOptions
 	switch verb {
-	case "push":
+	case "push", "pull":
 		store, err := file.New(*dir)
 		check(err)
-		opts.Concurrency = 5
-		push(ctx, store, *dir, repo, opts)
-		check(store.Close())
-	case "pull":
-		store, err := file.New(*dir)
-		check(err)
-		opts.Concurrency = 3
-		_, err = oras.Copy(ctx, repo, tag, store, tag, opts)
-		check(err)
+		if verb == "push" {
+			opts.Concurrency = 5
+			push(ctx, store, *dir, repo, opts)
+		} else {
+			opts.Concurrency = 3
+			_, err = oras.Copy(ctx, repo, tag, store, tag, opts)
+			check(err)
+		}
 		check(store.Close())
 	case "resolve": // as oras resolve
 		_, err = oras.Resolve(ctx, repo, tag, oras.DefaultResolveOptions)
@@ -65,27 +65,25 @@ func inspect(ctx context.Context, repo *remote.Repository, tag string) {
 	check(err)
 	var m ocispec.Manifest
 	check(json.Unmarshal(raw, &m))
-	var running sync.WaitGroup
+	var group errgroup.Group
 	for _, l := range m.Layers {
 		if title := l.Annotations[ocispec.AnnotationTitle]; title == "MANIFEST" || title == "carton.toml" {
-			running.Go(func() {
+			group.Go(func() error {
 				_, err := content.FetchAll(ctx, repo, l)
-				check(err)
+				return err
 			})
 		}
 	}
-	running.Wait()
+	check(group.Wait())
 }
 
 func push(ctx context.Context, store *file.Store, dir string, repo *remote.Repository, opts oras.CopyOptions) {
 	var layers []ocispec.Descriptor
-	check(filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	check(fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		name, err := filepath.Rel(dir, path)
-		check(err)
-		layer, err := store.Add(ctx, filepath.ToSlash(name), path, "")
+		layer, err := store.Add(ctx, name, filepath.Join(dir, name), "")
 		layers = append(layers, layer)
 		return err
 	}))
