@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/carton-oci/carton-oci/internal/errtext"
 )
 
 // figures are what one run of one program took, by name: those that measure
@@ -157,14 +159,4 @@ func seconds(x float64) string {
 	return fmt.Sprintf("%.3g s", x)
 }
 
-// bytesText writes bytes in decimal units, as networks count.
-func bytesText(s spread) string {
-	n := s.median
-	for _, unit := range []string{"B", "kB", "MB"} {
-		if n < 999.5 {
-			return fmt.Sprintf("%.3g %s", n, unit)
-		}
-		n /= 1000
-	}
-	return fmt.Sprintf("%.3g GB", n)
-}
+func bytesText(s spread) string { return errtext.Size(int64(s.median)) }
