@@ -133,12 +133,6 @@ func (s *site) origin() layout.Origin {
 	return layout.Origin{Registry: s.loc.Registry, Repository: s.loc.Repository}
 }
 
-// repo returns the repository of a registry that the site is, nil where it is none.
-func (s *site) repo() *registry.Repository {
-	repo, _ := s.store.(*registry.Repository)
-	return repo
-}
-
 // reader is a place that is read: it counts what arrives, and refuses every
 // model but one before any blob is asked for.
 type reader struct {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/carton-oci/carton-oci/internal/registrytest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/links"
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/registry"
@@ -58,6 +60,89 @@ func TestWhichLinksNameABlobOfAnAllowedRepository(t *testing.T) {
 		if _, err := New(Options{AllowLinkHosts: []string{"https://" + bad}}); !errors.Is(err, location.ErrLocation) {
 			t.Errorf("%q: got %v, want location.ErrLocation", bad, err)
 		}
+	}
+}
+
+// A store inside a struct does what it does alone: a registry has addresses for
+// links and gives an image manifest with its digest, a folder knows its only tag.
+func TestAWrappedStoreKeepsItsPromises(t *testing.T) {
+	r := registrytest.New(t, registrytest.Config{})
+	reg, err := registry.NewClient(registry.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	c := fresh(Options{Repository: func(_ context.Context, host, repository string) (layout.Store, error) {
+		if host == "folder.io" {
+			d, err := layout.CreateDir(dir)
+			return struct{ layout.Store }{d}, err
+		}
+		repo, err := reg.Repository(host, repository)
+		return struct{ layout.Store }{repo}, err
+	}})
+	for _, ref := range []string{r.Host + "/m:1", "folder.io/m:v7"} {
+		if _, err := c.PushSource(t.Context(), sample(), "sample", ref, PushOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Forget()
+	out := filepath.Join(t.TempDir(), "thin.carton")
+	if pulled, err := c.Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: out, Thin: true}); err != nil || pulled.LinksNeedToken {
+		t.Errorf("a thin pull: got %+v, %v", pulled, err)
+	}
+	if n := r.Count("HEAD|GET", "/v2/m/manifests/"); n != 1 {
+		t.Errorf("the registry was asked for manifests %d times, want once", n)
+	}
+	out = filepath.Join(t.TempDir(), "m.carton")
+	if pulled, err := c.Pull(t.Context(), "folder.io/m", PullOptions{Output: out}); err != nil || pulled.Reference != "folder.io/m:v7" {
+		t.Errorf("without a tag: got %+v, %v", pulled, err)
+	}
+}
+
+// A thin pull says whether anybody could read what its links name: it asks for one
+// of them once, and shows nobody who the user is.
+func TestAThinPullAsksWhoCanRead(t *testing.T) {
+	users := map[string]string{"u": "p"}
+	for name, tt := range map[string]struct {
+		conf  registrytest.Config
+		token bool
+	}{
+		"open":               {},
+		"basic":              {conf: registrytest.Config{Auth: registrytest.Auth{Users: users}}, token: true},
+		"bearer":             {conf: registrytest.Config{Auth: registrytest.Auth{Users: users, Bearer: true}}, token: true},
+		"public, by token":   {conf: registrytest.Config{Auth: registrytest.Auth{Users: users, Bearer: true, AnonymousPull: true}}, token: true},
+		"public, without":    {conf: registrytest.Config{Auth: registrytest.Auth{Users: users, AnonymousPull: true}}},
+		"Harbor, public":     {conf: registrytest.Config{Auth: registrytest.Auth{Users: users, Bearer: true, AnonymousBlobs: true}, Quirks: registrytest.Quirks{NoHead: 401}}},
+		"behind a CDN":       {conf: registrytest.Config{Quirks: registrytest.Quirks{CDN: true}}},
+		"without any ranges": {conf: registrytest.Config{Quirks: registrytest.Quirks{NoRanges: true}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := registrytest.New(t, tt.conf)
+			c := fresh(Options{Registry: registry.Options{
+				Credential: auth.StaticCredential(r.Host, auth.Credential{Username: "u", Password: "p"}),
+			}})
+			if _, err := c.PushSource(t.Context(), sample(), "sample", r.Host+"/m:1", PushOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			r.Forget()
+			out := filepath.Join(t.TempDir(), "thin.carton")
+			pulled, err := c.Pull(t.Context(), r.Host+"/m:1", PullOptions{Output: out, Thin: true})
+			if err != nil || pulled.LinksNeedToken != tt.token {
+				t.Errorf("got %+v, %v, want LinksNeedToken: %v", pulled, err, tt.token)
+			}
+			first := 0 // the first byte of a blob, as anybody
+			for _, req := range r.Requests() {
+				if req.Header.Get("Range") == "bytes=0-0" && strings.Contains(req.Path, "/blobs/") {
+					first++
+					if req.Header.Get("Authorization") != "" {
+						t.Error("credentials were used")
+					}
+				}
+			}
+			if first != 1 {
+				t.Errorf("asked %d times, want once", first)
+			}
+		})
 	}
 }
 

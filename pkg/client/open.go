@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
@@ -66,9 +65,8 @@ func (c *Client) Resolve(ctx context.Context, ref string) (ocispec.Descriptor, e
 }
 
 // resolve opens an artifact's place, and asks it what the location stands for. The
-// site's location has the tag that was taken. Where fetch is set, a registry gives
-// the image manifest with its digest, in one answer; else, and of other places, it
-// is nil.
+// site's location has the tag that was taken. Where fetch is set, the place gives the
+// image manifest with its digest.
 func (c *Client) resolve(ctx context.Context, loc location.Location, fetch bool) (*site, ocispec.Descriptor, []byte, error) {
 	written, unsaid := loc.String(), loc.Reference() == ""
 	if unsaid {
@@ -78,13 +76,13 @@ func (c *Client) resolve(ctx context.Context, loc location.Location, fetch bool)
 	if err != nil {
 		return nil, ocispec.Descriptor{}, nil, err
 	}
-	desc, raw, err := s.resolve(ctx, fetch)
-	if dir, ok := s.store.(*layout.Dir); ok && unsaid && errors.Is(err, layout.ErrNotFound) {
-		if only, _ := dir.Only(ctx); only != "" {
-			if s.loc.Tag = only; layout.CheckDigest(digest.Digest(only)) == nil {
-				s.loc.Tag, s.loc.Digest = "", digest.Digest(only)
+	desc, raw, err := s.resolve(ctx, loc.Reference(), fetch)
+	if unsaid && errors.Is(err, layout.ErrNotFound) {
+		if only, b, err2 := s.resolve(ctx, "", fetch); err2 == nil {
+			desc, raw, err = only, b, nil
+			if s.loc.Tag = only.Annotations[ocispec.AnnotationRefName]; s.loc.Tag == "" {
+				s.loc.Digest = only.Digest
 			}
-			desc, raw, err = s.resolve(ctx, fetch)
 		}
 	}
 	if errors.Is(err, layout.ErrNotFound) && loc.Kind == location.KindRegistry && unsaid {
@@ -98,11 +96,11 @@ func (c *Client) resolve(ctx context.Context, loc location.Location, fetch bool)
 	return s, desc, raw, err
 }
 
-func (s *site) resolve(ctx context.Context, fetch bool) (ocispec.Descriptor, []byte, error) {
-	if repo := s.repo(); repo != nil && fetch {
-		return repo.ResolveManifest(ctx, s.loc.Reference())
+func (s *site) resolve(ctx context.Context, reference string, fetch bool) (ocispec.Descriptor, []byte, error) {
+	if fetch {
+		return s.store.ResolveManifest(ctx, reference)
 	}
-	desc, err := s.store.Resolve(ctx, s.loc.Reference())
+	desc, err := s.store.Resolve(ctx, reference)
 	return desc, nil, err
 }
 

@@ -24,27 +24,11 @@ var ErrNoRanges = ranges.ErrNone
 // it may be a private one, and the environment's proxy is used; redirects must
 // stay with https. Every request ends with ctx.
 func (c *call) openURL(ctx context.Context, address string) (carton.Source, error) {
-	reg, err := c.registries()
+	g, err := c.web()
 	if err != nil {
 		return nil, err
 	}
-	web := reg.WebClient()
-	do := func(req *http.Request) (*http.Response, error) {
-		resp, err := web.Do(req)
-		if err == nil {
-			resp.Body = counted(resp.Body, &c.received)
-		}
-		return resp, err
-	}
-	get := func(ctx context.Context) (*http.Request, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", secret.Redact(address), errors.Unwrap(err))
-		}
-		return req, nil
-	}
-	g := &httprange.Getter{Do: do, Policy: c.opts.Registry.Policy, Answered: new(atomic.Bool)}
-	r, err := httprange.NewReaderAt(ctx, g, get)
+	r, err := httprange.NewReaderAt(ctx, g, getURL(address))
 	if errors.Is(err, ErrNoRanges) {
 		return nil, hint.With(err, "download it, and use the file")
 	}
@@ -57,6 +41,34 @@ func (c *call) openURL(ctx context.Context, address string) (carton.Source, erro
 		return nil, err
 	}
 	return &webCarton{z, r}, nil
+}
+
+// web returns what reads web servers, without credentials.
+func (c *call) web() (*httprange.Getter, error) {
+	reg, err := c.registries()
+	if err != nil {
+		return nil, err
+	}
+	web := reg.WebClient()
+	do := func(req *http.Request) (*http.Response, error) {
+		resp, err := web.Do(req)
+		if err == nil {
+			resp.Body = counted(resp.Body, &c.received)
+		}
+		return resp, err
+	}
+	return &httprange.Getter{Do: do, Policy: c.opts.Registry.Policy, Answered: new(atomic.Bool)}, nil
+}
+
+// getURL asks for a URL.
+func getURL(address string) httprange.NewRequest {
+	return func(ctx context.Context) (*http.Request, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", secret.Redact(address), errors.Unwrap(err))
+		}
+		return req, nil
+	}
 }
 
 // webError gives a server's answer the kind that it stands for. Its text need

@@ -20,7 +20,8 @@ type Options struct {
 	Registry registry.Options
 	// Repository, where it is set, takes the place of registries: it returns what
 	// keeps a repository's content, and may be called any number of times for one.
-	// Locations are as ever, "host/repository:tag"; thin cartons need a LinkBase.
+	// Locations are as ever, "host/repository:tag"; thin cartons need a LinkBase where
+	// the store has no BlobURL.
 	Repository func(ctx context.Context, registry, repository string) (layout.Store, error)
 	// AllowLinkHosts are hosts, as HOST or HOST:PORT, that LINKS may name although
 	// they are not public or speak no TLS.

@@ -144,7 +144,7 @@ func (c *call) pull(ctx context.Context, loc location.Location, opts PullOptions
 		extract.Copies, extract.Resumed = copies, func(n int64) { result.BytesResumed = n }
 		err = carton.Extract(ctx, opts.Unpack, src.Source, extract)
 	} else {
-		err = writeCarton(ctx, src, opts, links, copies, result)
+		err = c.writeCarton(ctx, src, opts, links, copies, result)
 	}
 	if errors.Is(err, carton.ErrLink) {
 		err = whyNoLink(ctx, src, err)
@@ -186,13 +186,13 @@ func (o PullOptions) refuseSource(from location.Location, out string) error {
 }
 
 // writeCarton writes the file that opts ask for, with links if it is a thin one.
-func writeCarton(ctx context.Context, src *opened, opts PullOptions, links *carton.Links, copies *carton.Copies, result *PullResult) error {
+func (c *call) writeCarton(ctx context.Context, src *opened, opts PullOptions, links *carton.Links, copies *carton.Copies, result *PullResult) error {
 	o := carton.AssembleOptions{
 		Replace: opts.Force, Thin: links, Concurrency: opts.Concurrency, Copies: copies, Progress: opts.Progress,
 		Resumed: func(n int64) { result.BytesResumed = n },
 	}
 	if opts.Thin && opts.LinkBase == "" {
-		result.LinksNeedToken = !anybodyCanRead(ctx, src, links)
+		result.LinksNeedToken = !c.anybodyCanRead(ctx, links)
 	}
 	return carton.Assemble(ctx, opts.Output, src.Source, o)
 }

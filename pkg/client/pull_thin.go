@@ -41,25 +41,31 @@ func thinLinks(ctx context.Context, src *opened, base string) (*carton.Links, er
 		err := fmt.Errorf("thin: %s is no artifact, want one whose layers can be linked", src.loc.Redacted())
 		return nil, hint.With(err, "push it, and pull %s what was pushed", hint.Thin)
 	}
-	repo := src.site.repo()
+	url := src.site.store.BlobURL
 	switch {
 	case base != "":
-		return convert.ThinLinks(ctx, src.artifact, func(d digest.Digest) string {
-			return strings.TrimRight(base, "/") + "/" + d.Encoded()
-		})
-	case repo == nil:
+		url = func(d digest.Digest) string { return strings.TrimRight(base, "/") + "/" + d.Encoded() }
+	case url(src.artifact.Descriptor().Digest) == "":
 		err := fmt.Errorf("thin: %s has no address that links could name", src.loc)
 		return nil, hint.With(err, "%s https://HOST/PATH names a server that has every file as PATH/HASH", hint.LinkBase)
 	}
-	return convert.ThinLinks(ctx, src.artifact, repo.BlobURL)
+	return convert.ThinLinks(ctx, src.artifact, url)
 }
 
 // anybodyCanRead asks for one of the links as a loader would: without
 // credentials.
-func anybodyCanRead(ctx context.Context, src *opened, links *carton.Links) bool {
-	for hash := range links.URLs {
-		ok, err := src.site.repo().PublicBlob(ctx, digest.NewDigestFromEncoded(digest.SHA256, hash))
-		return ok && err == nil
+func (c *call) anybodyCanRead(ctx context.Context, links *carton.Links) bool {
+	for _, urls := range links.URLs {
+		web, err := c.web()
+		if err != nil {
+			return false
+		}
+		r, err := web.Open(ctx, getURL(urls[0]), 0, 1, -1)
+		if err != nil {
+			return false
+		}
+		r.Close()
+		break
 	}
 	return true
 }

@@ -32,6 +32,10 @@ func (s *shelf) Resolve(context.Context, string) (ocispec.Descriptor, error) {
 	return ocispec.Descriptor{}, layout.ErrNotFound
 }
 
+func (s *shelf) ResolveManifest(context.Context, string) (ocispec.Descriptor, []byte, error) {
+	return ocispec.Descriptor{}, nil, layout.ErrNotFound
+}
+
 func (s *shelf) FetchManifest(ctx context.Context, desc ocispec.Descriptor) ([]byte, error) {
 	b, ok := s.blobs[desc.Digest]
 	if !ok {

@@ -16,6 +16,7 @@ import (
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -66,6 +67,9 @@ func (d *Dir) Path() string { return d.path }
 
 // Local implements [Store]: a folder is on this machine.
 func (d *Dir) Local() bool { return true }
+
+// BlobURL implements [Store]: a folder has no address.
+func (d *Dir) BlobURL(digest.Digest) string { return "" }
 
 // CheckArtifact implements [Store]: a folder takes anything.
 func (d *Dir) CheckArtifact(context.Context, *Artifact) error { return nil }

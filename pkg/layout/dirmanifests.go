@@ -26,7 +26,8 @@ var tagPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._/:@+-]*$`)
 func isTag(tag string) bool { return len(tag) <= 255 && tagPattern.MatchString(tag) }
 
 // Resolve implements [Fetcher]. A digest is also found where no entry of
-// index.json lists it, as long as the folder holds the manifest.
+// index.json lists it, as long as the folder holds the manifest. Programs that copy
+// one image into a folder often give it no tag (skopeo, crane, oras): "" finds it.
 func (d *Dir) Resolve(ctx context.Context, reference string) (ocispec.Descriptor, error) {
 	if err := d.check(); err != nil {
 		return ocispec.Descriptor{}, err
@@ -34,6 +35,9 @@ func (d *Dir) Resolve(ctx context.Context, reference string) (ocispec.Descriptor
 	index, err := d.readIndex()
 	if err != nil {
 		return ocispec.Descriptor{}, err
+	}
+	if reference == "" {
+		return index.only(d.path)
 	}
 	dgst := digest.Digest(reference)
 	byDigest := CheckDigest(dgst) == nil
@@ -61,29 +65,27 @@ func (d *Dir) Resolve(ctx context.Context, reference string) (ocispec.Descriptor
 	return ocispec.Descriptor{}, index.listed(errorf(ErrNotFound, reference, "no such tag in %s", quote(d.path)))
 }
 
-// Only returns what tells the folder's only manifest from others: its tag, or its
-// digest where it has none or several. It is "" where the folder has no manifest,
-// or more than one. Programs that copy one image into a folder often give it no
-// tag: skopeo, crane, oras.
-func (d *Dir) Only(context.Context) (string, error) {
-	if err := d.check(); err != nil {
-		return "", err
-	}
-	index, err := d.readIndex()
-	if err != nil {
-		return "", err
-	}
-	only := ""
-	for i := range index.Manifests {
-		e := &index.Manifests[i]
-		if e.Digest != index.Manifests[0].Digest {
-			return "", nil
-		}
-		if only = string(e.Digest); isTag(e.tag()) && len(index.Manifests) == 1 {
-			only = e.tag()
+// ResolveManifest implements [Fetcher].
+func (d *Dir) ResolveManifest(ctx context.Context, reference string) (ocispec.Descriptor, []byte, error) {
+	return resolveManifest(ctx, d, reference)
+}
+
+// only describes the one manifest that all entries list.
+func (x *indexFile) only(path string) (ocispec.Descriptor, error) {
+	for i := range x.Manifests {
+		if x.Manifests[i].Digest != x.Manifests[0].Digest {
+			return ocispec.Descriptor{}, x.listed(errorf(ErrNotFound, "", "%s has several manifests", quote(path)))
 		}
 	}
-	return only, nil
+	if len(x.Manifests) == 0 {
+		return ocispec.Descriptor{}, errorf(ErrNotFound, "", "%s has no manifest", quote(path))
+	}
+	e := &x.Manifests[0]
+	desc, err := e.plain(path)
+	if err == nil && len(x.Manifests) == 1 && isTag(e.tag()) {
+		desc.Annotations = map[string]string{ocispec.AnnotationRefName: e.tag()}
+	}
+	return desc, err
 }
 
 // maxListed is how many of a folder's manifests are named in an error.

@@ -85,6 +85,16 @@ func ReadManifest(ctx context.Context, f Fetcher, desc ocispec.Descriptor) ([]by
 	return b, m, nil
 }
 
+// resolveManifest is ResolveManifest of a place that has to be asked twice.
+func resolveManifest(ctx context.Context, f Fetcher, reference string) (ocispec.Descriptor, []byte, error) {
+	desc, err := f.Resolve(ctx, reference)
+	if err != nil {
+		return desc, nil, err
+	}
+	b, err := f.FetchManifest(ctx, desc)
+	return desc, b, err
+}
+
 // maxHintedEntries is how many image manifests of an index are named.
 const maxHintedEntries = 5
 

@@ -43,11 +43,19 @@ type target struct {
 
 // Resolve implements [Fetcher].
 func (s *target) Resolve(ctx context.Context, reference string) (ocispec.Descriptor, error) {
+	if reference == "" { // of some targets an error of another kind
+		return ocispec.Descriptor{}, errorf(ErrNotFound, "", "a target does not say what it has")
+	}
 	desc, err := s.t.Resolve(ctx, reference)
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
 	return plainDescriptor(desc), nil
+}
+
+// ResolveManifest implements [Fetcher].
+func (s *target) ResolveManifest(ctx context.Context, reference string) (ocispec.Descriptor, []byte, error) {
+	return resolveManifest(ctx, s, reference)
 }
 
 // FetchManifest implements [Fetcher].
@@ -126,6 +134,9 @@ func (s *target) Stat(ctx context.Context, dgst digest.Digest) (int64, error) {
 
 // Local implements [Store]: where a target keeps its content nobody knows.
 func (s *target) Local() bool { return false }
+
+// BlobURL implements [Store]: a target tells of none.
+func (s *target) BlobURL(digest.Digest) string { return "" }
 
 // CheckArtifact implements [Store]: what a target does not take, it says itself.
 func (s *target) CheckArtifact(context.Context, *Artifact) error { return nil }

@@ -28,8 +28,13 @@ const (
 // needs. Implementations are safe for concurrent use.
 type Fetcher interface {
 	// Resolve returns what a tag or digest points to: media type, digest, size.
-	// An unknown reference is ErrNotFound.
+	// An unknown reference is ErrNotFound. "" is the only manifest of a place that
+	// knows that it has just one; the descriptor's annotation
+	// org.opencontainers.image.ref.name is then its tag, if it has just one.
 	Resolve(ctx context.Context, reference string) (ocispec.Descriptor, error)
+	// ResolveManifest is Resolve and FetchManifest, in one request where that is
+	// possible: for who wants the bytes anyway.
+	ResolveManifest(ctx context.Context, reference string) (ocispec.Descriptor, []byte, error)
 	// FetchManifest returns an image manifest's bytes, of the right digest.
 	FetchManifest(ctx context.Context, desc ocispec.Descriptor) ([]byte, error)
 	// OpenRange opens n bytes of a blob from offset off; n < 0 means to the end.
@@ -55,6 +60,9 @@ type Store interface {
 	Has(ctx context.Context, desc ocispec.Descriptor, moved func(off int64)) (bool, error)
 	// Local reports whether reading a blob of the store costs no network.
 	Local() bool
+	// BlobURL returns where a blob is served over HTTP, to who may read it; "" where
+	// the store has no such address.
+	BlobURL(dgst digest.Digest) string
 	// CheckArtifact refuses what the store is known not to take: too large a layer,
 	// too many of them. It sends nothing.
 	CheckArtifact(ctx context.Context, a *Artifact) error

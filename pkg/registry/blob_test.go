@@ -194,56 +194,6 @@ func TestStat(t *testing.T) {
 	})
 }
 
-func TestPublicBlob(t *testing.T) {
-	users := map[string]string{"u": "p"}
-	for name, tt := range map[string]struct {
-		conf registrytest.Config
-		want bool
-	}{
-		"open":               {want: true},
-		"basic":              {conf: registrytest.Config{Auth: registrytest.Auth{Users: users}}},
-		"bearer":             {conf: registrytest.Config{Auth: registrytest.Auth{Users: users, Bearer: true}}},
-		"public, by token":   {conf: registrytest.Config{Auth: registrytest.Auth{Users: users, Bearer: true, AnonymousPull: true}}},
-		"public, without":    {conf: registrytest.Config{Auth: registrytest.Auth{Users: users, AnonymousPull: true}}, want: true},
-		"Harbor, public":     {conf: registrytest.Config{Auth: registrytest.Auth{Users: users, Bearer: true, AnonymousBlobs: true}, Quirks: registrytest.Quirks{NoHead: 401}}, want: true},
-		"behind a CDN":       {conf: registrytest.Config{Quirks: registrytest.Quirks{CDN: true}}, want: true},
-		"without any ranges": {conf: registrytest.Config{Quirks: registrytest.Quirks{NoRanges: true}}, want: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			reg := registrytest.New(t, tt.conf)
-			repo := dial(t, reg, "org/m", Options{Credential: static("u", "p")})
-			desc := reg.AddBlob("org/m", random(1, 1<<20))
-			got, err := repo.PublicBlob(t.Context(), desc.Digest)
-			if err != nil || got != tt.want {
-				t.Errorf("PublicBlob = %v, %v; want %v", got, err, tt.want)
-			}
-			for _, rec := range reg.Requests() {
-				if rec.Header.Get("Authorization") != "" || rec.Path == "/token" {
-					t.Error("credentials were used")
-				}
-			}
-			if reg.Count("", blobs) != 1 {
-				t.Errorf("asked %d times, want once", reg.Count("", blobs))
-			}
-			resp, err := http.Get(repo.BlobURL(desc.Digest))
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp.Body.Close()
-			if (resp.StatusCode == http.StatusOK) != tt.want {
-				t.Errorf("BlobURL answers %d", resp.StatusCode)
-			}
-		})
-	}
-	t.Run("absent", func(t *testing.T) {
-		reg := registrytest.New(t, registrytest.Config{})
-		repo := dial(t, reg, "org/m", Options{})
-		if got, err := repo.PublicBlob(t.Context(), testDigest); got || err != nil {
-			t.Errorf("PublicBlob = %v, %v; want false", got, err)
-		}
-	})
-}
-
 // TestOpenRangeCancelled: a read ends with its context.
 func TestOpenRangeCancelled(t *testing.T) {
 	reg := registrytest.New(t, registrytest.Config{})
@@ -271,13 +221,4 @@ func TestStatPause(t *testing.T) {
 	if got := reg.Count("", blobs); got != 2 { // HEAD, and GET for its words
 		t.Errorf("asked %d times, want twice", got)
 	}
-}
-
-// TestPublicBlobFails: what is no answer is an error.
-func TestPublicBlobFails(t *testing.T) {
-	reg := registrytest.New(t, registrytest.Config{})
-	repo := dial(t, reg, "org/m", Options{})
-	reg.Break(registrytest.Fault{Path: blobs, Times: -1, Effect: registrytest.Answer(302, "", "Location", "gopher://x")})
-	_, err := repo.PublicBlob(t.Context(), testDigest)
-	checkError(t, err, ErrUnsafe, "gopher", "")
 }

@@ -44,8 +44,7 @@ func (r *Repository) Resolve(ctx context.Context, reference string) (ocispec.Des
 	return desc, nil
 }
 
-// ResolveManifest is Resolve and FetchManifest in one request, for who wants the
-// bytes anyway.
+// ResolveManifest is Resolve and FetchManifest in one request.
 func (r *Repository) ResolveManifest(ctx context.Context, reference string) (ocispec.Descriptor, []byte, error) {
 	u, want, err := r.manifestURL(reference)
 	if err != nil {
@@ -73,9 +72,13 @@ func named(reference string) string {
 	return reference
 }
 
-// manifestURL returns where a tag or digest is asked for, and the digest.
+// manifestURL returns where a tag or digest is asked for, and the digest. A registry
+// is not asked whether a repository has one manifest alone.
 func (r *Repository) manifestURL(reference string) (*url.URL, digest.Digest, error) {
 	want := digest.Digest("")
+	if reference == "" {
+		return nil, "", fmt.Errorf("%s without a tag or a digest: %w", r.Name(), layout.ErrNotFound)
+	}
 	if CheckTag(reference) != nil {
 		want = digest.Digest(reference)
 		if err := layout.CheckDigest(want); err != nil {

@@ -112,7 +112,7 @@ func TestResolveFails(t *testing.T) {
 		"too large":      {reference: "1", break_: &registrytest.Fault{Methods: "HEAD", Effect: registrytest.Answer(200, "", "Content-Length", "5000000", "Content-Type", desc.MediaType)}, kind: layout.ErrLimit, says: "5000000"},
 		"too large, GET": {reference: "1", quirks: registrytest.Quirks{NoManifestHead: 405}, break_: &registrytest.Fault{Methods: "GET", Path: manifests, Effect: registrytest.Answer(200, big)}, kind: layout.ErrLimit, says: "over 4194304"},
 		"503 for ever":   {reference: "1", break_: &registrytest.Fault{Times: -1, Effect: registrytest.Answer(503, "")}, says: "503"},
-		"no reference":   {reference: "", kind: ErrReference, says: "tag or a digest"},
+		"no reference":   {reference: "", kind: layout.ErrNotFound, says: "tag or a digest"},
 		"a path":         {reference: "../x", kind: ErrReference, says: "tag or a digest"},
 		"sha512":         {reference: "sha512:" + strings.Repeat("a", 128), kind: ErrReference, says: "tag or a digest"},
 	}

@@ -86,33 +86,10 @@ func (c *Client) authClients(host *endpoint, repository string) (meta, small, bl
 // Name returns "host/repository".
 func (r *Repository) Name() string { return r.name.Registry + "/" + r.name.Repository }
 
-// BlobURL returns where the registry serves a blob: https, or http where the
-// registry is known to be reached so.
+// BlobURL implements layout.Store: https, or http where the registry is known to be
+// reached so.
 func (r *Repository) BlobURL(dgst digest.Digest) string {
 	return cmp.Or(r.host.known(), "https") + "://" + r.host.host + "/v2/" + r.name.Repository + "/blobs/" + dgst.String()
-}
-
-// PublicBlob reports whether anybody can read a blob at its BlobURL: it asks
-// for the first byte, without credentials. Only what is no answer at all is an
-// error.
-func (r *Repository) PublicBlob(ctx context.Context, dgst digest.Digest) (bool, error) {
-	u, err := r.url(ctx, "blobs/"+dgst.String())
-	if err != nil {
-		return false, err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-	if err != nil {
-		return false, err
-	}
-	req.Header.Set("User-Agent", r.client.opts.UserAgent)
-	req.Header.Set("Range", "bytes=0-0")
-	client := &http.Client{Transport: r.meta.Client.Transport, CheckRedirect: checkRedirect}
-	resp, err := client.Do(req)
-	if err != nil {
-		return false, r.host.requestError(err)
-	}
-	defer resp.Body.Close()
-	return resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusPartialContent, nil
 }
 
 // url returns the URL of something in the repository. It finds out the scheme.

@@ -101,10 +101,6 @@ func stallKinds(t *testing.T) map[string]stallKind {
 			_, err := r.Mount(ctx, desc, layout.Origin{Registry: reg.Host, Repository: "org/other"})
 			return err
 		}, shrugs: true},
-		"public blob": {methods: "GET", path: blobs, ask: func(ctx context.Context, _ *registrytest.Registry, r *Repository) error {
-			_, err := r.PublicBlob(ctx, desc.Digest)
-			return err
-		}, shrugs: true},
 		"referrers": {methods: "GET", path: manifests + "sha256-", ask: func(ctx context.Context, _ *registrytest.Registry, r *Repository) error {
 			return r.PutManifest(ctx, describeManifest(subject), subject, layout.PutOptions{})
 		}, body: true},

@@ -21,10 +21,8 @@ func nothingIsThere(t *testing.T, s layout.Store) {
 	if _, err := s.FetchManifest(t.Context(), desc); !errors.Is(err, layout.ErrNotFound) {
 		t.Errorf("FetchManifest: got %v, want ErrNotFound", err)
 	}
-	for _, ref := range []string{"v1", string(desc.Digest)} {
-		if _, err := s.Resolve(t.Context(), ref); !errors.Is(err, layout.ErrNotFound) {
-			t.Errorf("Resolve %s: got %v, want ErrNotFound", ref, err)
-		}
+	for _, ref := range []string{"v1", string(desc.Digest), ""} {
+		wantNoManifest(t, s, ref)
 	}
 }
 

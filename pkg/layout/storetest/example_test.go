@@ -45,6 +45,15 @@ func (m *Memory) Resolve(_ context.Context, reference string) (ocispec.Descripto
 	return desc, nil
 }
 
+func (m *Memory) ResolveManifest(ctx context.Context, reference string) (ocispec.Descriptor, []byte, error) {
+	desc, err := m.Resolve(ctx, reference)
+	if err != nil {
+		return desc, nil, err
+	}
+	b, err := m.FetchManifest(ctx, desc)
+	return desc, b, err
+}
+
 func (m *Memory) FetchManifest(ctx context.Context, desc ocispec.Descriptor) ([]byte, error) {
 	return layout.ReadBlob(ctx, m, desc, layout.MaxManifestBytes)
 }
@@ -74,6 +83,7 @@ func (m *Memory) Has(_ context.Context, desc ocispec.Descriptor, _ func(int64)) 
 }
 
 func (m *Memory) Local() bool                                           { return true }
+func (m *Memory) BlobURL(digest.Digest) string                          { return "" }
 func (m *Memory) CheckArtifact(context.Context, *layout.Artifact) error { return nil }
 func (m *Memory) Mount(context.Context, ocispec.Descriptor, layout.Origin) (bool, error) {
 	return false, nil

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/pkg/layout"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // Artifact returns an artifact of two layers.
@@ -56,6 +57,43 @@ func wantManifest(t *testing.T, s layout.Store, ref string, a *layout.Artifact) 
 	if !bytes.Equal(a.Manifest, b) {
 		t.Errorf("got the image manifest %q, want %q", b, a.Manifest)
 	}
+	both, b, err := s.ResolveManifest(t.Context(), ref)
+	if err != nil || both.Digest != desc.Digest || both.Size != desc.Size || both.MediaType != desc.MediaType || !bytes.Equal(a.Manifest, b) {
+		t.Errorf("ResolveManifest %s: got %+v, %q and %v, want %+v", ref, both, b, err, desc)
+	}
+}
+
+func wantNoManifest(t *testing.T, s layout.Store, ref string) {
+	t.Helper()
+	_, err := s.Resolve(t.Context(), ref)
+	_, _, err2 := s.ResolveManifest(t.Context(), ref)
+	if !errors.Is(err, layout.ErrNotFound) || !errors.Is(err2, layout.ErrNotFound) {
+		t.Errorf("Resolve and ResolveManifest %q: got %v and %v, want ErrNotFound", ref, err, err2)
+	}
+}
+
+// onlyManifest: a store may know that it has one manifest alone.
+func onlyManifest(t *testing.T, s layout.Store) {
+	a, other := Artifact(t, 1), Artifact(t, 2)
+	put := func(a *layout.Artifact, tags ...string) {
+		pushLayers(t, s, a)
+		if err := s.PutManifest(t.Context(), a.Descriptor, a.Manifest, layout.PutOptions{Tags: tags}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(a, "v1")
+	if desc, err := s.Resolve(t.Context(), ""); err == nil {
+		wantManifest(t, s, "", a)
+		if got := desc.Annotations[ocispec.AnnotationRefName]; got != "v1" {
+			t.Errorf("its only tag: got %q, want v1", got)
+		}
+		put(a, "v2")
+		if desc, err := s.Resolve(t.Context(), ""); err != nil || desc.Digest != a.Digest || len(desc.Annotations) != 0 {
+			t.Errorf("under two tags: got %+v, %v, want no tag", desc, err)
+		}
+	}
+	put(other, "v3")
+	wantNoManifest(t, s, "")
 }
 
 func manifests(t *testing.T, s layout.Store) {

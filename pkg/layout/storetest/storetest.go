@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -46,6 +47,7 @@ func TestStore(t *testing.T, newStore func() layout.Store) {
 		{"PushStream", pushStream},
 		{"PushStreamOfOtherBytes", pushStreamOfOtherBytes},
 		{"Manifests", manifests},
+		{"OnlyManifest", onlyManifest},
 		{"TagsMove", tagsMove},
 		{"PutOfOtherBytes", putOfOtherBytes},
 		{"NoClobber", noClobber},
@@ -95,6 +97,9 @@ func wantBlob(t *testing.T, s layout.Store, b []byte, desc ocispec.Descriptor) {
 	got, err := layout.ReadBlob(t.Context(), s, desc, desc.Size)
 	if err != nil || !bytes.Equal(got, b) {
 		t.Errorf("got %d bytes, %v, want %d", len(got), err, len(b))
+	}
+	if url := s.BlobURL(desc.Digest); url != "" && !strings.Contains(url, desc.Digest.Encoded()) {
+		t.Errorf("BlobURL: got %s, want one with the digest", url)
 	}
 }
 
