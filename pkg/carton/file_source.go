@@ -17,6 +17,9 @@ type FileSource struct {
 	// Open opens the content of a regular member, which it does not verify. A
 	// reader that is an io.ReaderAt is read from where a range begins.
 	Open func(m Member) (io.ReadCloser, error)
+	// OpenRange, where it is set, takes the place of Open, for content that is far
+	// away: it opens n bytes from off, all of them within the member's Size.
+	OpenRange func(ctx context.Context, m Member, off, n int64) (io.ReadCloser, error)
 	// Close, which may be nil, is the source's.
 	Close func() error
 }
@@ -49,7 +52,16 @@ func (s *fileSource) Open(ctx context.Context, path string) (io.ReadCloser, erro
 	if path == ManifestName {
 		return io.NopCloser(s.f.Manifest.NewReader()), nil
 	}
-	r, m, err := s.open(ctx, path)
+	m, err := s.member(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	var r io.ReadCloser
+	if s.f.OpenRange != nil {
+		r, err = s.f.OpenRange(ctx, m, 0, m.Size)
+	} else {
+		r, err = s.f.Open(m)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +73,14 @@ func (s *fileSource) OpenRange(ctx context.Context, path string, off, n int64) (
 	if path == ManifestName {
 		return rangeOf(s.f.Manifest.NewReader(), nil, path, off, n)
 	}
-	r, m, err := s.open(ctx, path)
+	m, err := s.member(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if s.f.OpenRange != nil {
+		return NewRange(path, m.Size, off, n, func(off, n int64) (io.ReadCloser, error) { return s.f.OpenRange(ctx, m, off, n) })
+	}
+	r, err := s.f.Open(m)
 	if err != nil {
 		return nil, err
 	}
@@ -71,24 +90,20 @@ func (s *fileSource) OpenRange(ctx context.Context, path string, off, n int64) (
 	return skipTo(r, path, m.Size, off, n)
 }
 
-// open opens the regular member where path ends, by its own name: the system
-// follows no symlink.
-func (s *fileSource) open(ctx context.Context, path string) (io.ReadCloser, Member, error) {
+// member returns the regular member where path ends, which is opened by its own
+// name: the system follows no symlink.
+func (s *fileSource) member(ctx context.Context, path string) (Member, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, Member{}, err
+		return Member{}, err
 	}
 	if _, ok := findMember(s.f.Members, path); !ok {
-		return nil, Member{}, errNoMember(path)
+		return Member{}, errNoMember(path)
 	}
 	m, err := followSymlinks(s.f.Members, path)
-	if err != nil {
-		return nil, m, err
+	if err == nil && m.Place == PlaceLinked {
+		err = errLinked(path)
 	}
-	if m.Place == PlaceLinked {
-		return nil, m, errLinked(path)
-	}
-	r, err := s.f.Open(m)
-	return r, m, err
+	return m, err
 }
 
 // Sizes implements [Source]: what has a size has it.

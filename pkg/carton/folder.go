@@ -49,7 +49,7 @@ func openFS(fsys fs.FS, end func() error) (Source, error) {
 		return nil, err
 	}
 	open := func(m Member) (io.ReadCloser, error) { return openRegular(fsys, m.Path) }
-	return NewFileSource(FileSource{manifest, links, members, open, end})
+	return NewFileSource(FileSource{Manifest: manifest, Links: links, Members: members, Open: open, Close: end})
 }
 
 // An image of a carton has one symlink that is no member and that MANIFEST does

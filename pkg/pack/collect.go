@@ -94,19 +94,32 @@ func (p *packer) collectFolder(dir string) error {
 	if s != nil {
 		dir, w.base, w.inCache = s.cache, s.base, true
 		p.out.Snapshot, _ = s.commit()
+		p.out.Repository = s.repository()
 	}
 	if w.root, err = p.open(dir); err != nil {
 		return bare(dir, err)
 	}
-	if err := p.whatFolder(w); err != nil {
+	files, err := fs.Sub(localfile.FS(w.root), path.Clean(w.base))
+	if err != nil {
 		return err
 	}
-	if w.rules, err = p.rulesOf(w.root, w.base); err != nil {
+	if err := p.whatFolder(w, files); err != nil {
+		return err
+	}
+	if w.rules, err = p.rulesOf(files); err != nil {
 		return err
 	}
 	if err := w.collect(); err != nil {
 		return err
 	}
+	if err := p.took(w); err != nil || s == nil {
+		return err
+	}
+	return p.checkWhole(w.root, s, w.rules)
+}
+
+// took takes the files that a walk has found.
+func (p *packer) took(w *walk) error {
 	if err := p.refuseSecrets(w.files); err != nil {
 		return err
 	}
@@ -115,18 +128,11 @@ func (p *packer) collectFolder(dir string) error {
 	}
 	p.warnGone(w)
 	p.files, p.out.LeftOut = append(p.files, w.files...), w.leftOut
-	if s == nil {
-		return nil
-	}
-	return p.checkWhole(w.root, s, w.rules)
+	return nil
 }
 
 // whatFolder says what a folder is by what lies in it.
-func (p *packer) whatFolder(w *walk) error {
-	files, err := fs.Sub(localfile.FS(w.root), path.Clean(w.base))
-	if err != nil {
-		return err
-	}
+func (p *packer) whatFolder(w *walk, files fs.FS) error {
 	switch hasInfo := isFile(files, carton.InfoName); {
 	case isCartonIn(files):
 		if !p.opts.Update {
@@ -135,10 +141,10 @@ func (p *packer) whatFolder(w *walk) error {
 			return hint.With(err, "push it as it is: %s", hint.Push)
 		}
 		w.below, w.skip = "", []string{carton.ManifestName}
-		if target, err := w.root.Readlink(w.at(carton.ModelsName)); err == nil && target == carton.ModelsTarget {
+		if target, err := fs.ReadLink(files, carton.ModelsName); err == nil && target == carton.ModelsTarget {
 			w.skip = append(w.skip, carton.ModelsName) // a mounted image's, and no member
 		}
-		return errors.Join(p.keepInfo(w, files), w.keepListed())
+		return errors.Join(p.keepInfo(w, files), w.keepListed(files))
 	case p.opts.Update:
 		return optionsf("it is no carton whose MANIFEST could be made anew: it has no %s and %s",
 			carton.InfoName, carton.ManifestName)
@@ -189,14 +195,14 @@ func (p *packer) keepInfo(w *walk, files fs.FS) error {
 		return &carton.Error{Path: carton.LinksName, Kind: carton.ErrFormat, Msg: "is there without a MANIFEST that says what it links"}
 	}
 	var err error
-	p.given, err = readSmall(w.root, w.at(carton.InfoName), carton.InfoName, carton.MaxInfoBytes)
+	p.given, err = readSmall(files, carton.InfoName, carton.InfoName, carton.MaxInfoBytes)
 	return err
 }
 
 // readSmall reads a file of a folder, which must have at most limit bytes. shown is
 // what errors call it.
-func readSmall(root *os.Root, name, shown string, limit int64) ([]byte, error) {
-	f, err := localfile.OpenIn(root, name)
+func readSmall(files fs.FS, name, shown string, limit int64) ([]byte, error) {
+	f, err := files.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -210,8 +216,8 @@ func readSmall(root *os.Root, name, shown string, limit int64) ([]byte, error) {
 
 // keepListed keeps what MANIFEST lists, whatever the rules leave out, and leaves
 // out MANIFEST itself.
-func (w *walk) keepListed() error {
-	raw, err := readSmall(w.root, w.at(carton.ManifestName), carton.ManifestName, carton.MaxManifestBytes)
+func (w *walk) keepListed(files fs.FS) error {
+	raw, err := readSmall(files, carton.ManifestName, carton.ManifestName, carton.MaxManifestBytes)
 	if err != nil {
 		return err
 	}
@@ -327,7 +333,7 @@ func (p *packer) addFolders() error {
 			return err
 		}
 		w := &walk{root: root, below: extra.below, paths: &p.paths}
-		if w.rules, err = p.rulesOf(root, ""); err == nil {
+		if w.rules, err = p.rulesOf(localfile.FS(root)); err == nil {
 			err = w.collect()
 		}
 		if err != nil {

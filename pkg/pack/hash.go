@@ -17,19 +17,23 @@ import (
 // hashBuffer is the size in bytes of the buffer of each file that is read.
 const hashBuffer = 1 << 20
 
-// hashAll hashes every file once, several at a time, the largest first. A
+// hashAll hashes every file once whose hash no list says, several at a time, the largest first. A
 // symlink has its final target's hash and size.
 func (p *packer) hashAll(ctx context.Context) error {
 	p.askSums()
 	var read []*file
 	for _, f := range p.files {
-		if f.target == "" {
+		if f.target == "" && (f.hash == "" || f.sum) {
 			read = append(read, f)
 		}
 	}
 	slices.SortStableFunc(read, func(a, b *file) int { return cmp.Compare(b.size, a.size) })
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(cmp.Or(max(p.opts.Concurrency, 0), runtime.GOMAXPROCS(0)))
+	atOnce := runtime.GOMAXPROCS(0)
+	if slices.ContainsFunc(read, func(f *file) bool { return f.remote != nil }) {
+		atOnce = listedAtOnce
+	}
+	g.SetLimit(cmp.Or(max(p.opts.Concurrency, 0), atOnce))
 	for _, f := range read {
 		g.Go(func() error { return f.hashContent(ctx, p.opts.Progress) })
 	}
@@ -55,7 +59,7 @@ func (f *file) hashContent(ctx context.Context, report progress.Func) error {
 	defer r.Close()
 	event := progress.Event{Name: f.path, Total: f.size}
 	send := func(s progress.State) {
-		if f.root != nil {
+		if !f.generated() {
 			event.State = s
 			report.Report(event)
 		}

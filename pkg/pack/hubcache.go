@@ -45,6 +45,11 @@ func (s *snapshot) commit() (commit, below string) {
 	return commit, path.Clean(below)
 }
 
+// repository is the name that the hub has for it, as in "org/name".
+func (s *snapshot) repository() string {
+	return strings.ReplaceAll(strings.TrimPrefix(filepath.Base(s.cache), cachePrefix), "--", "/")
+}
+
 // findSnapshot says which snapshot of a hub's cache a folder is: one that lies in
 // it, or of a repository that the branch main stands for, or the only one. It
 // returns nil for any other folder.
@@ -138,7 +143,7 @@ func (p *packer) checkNameHashes() error {
 func (p *packer) checkWhole(root *os.Root, s *snapshot, rules rules) error {
 	commit, below := s.commit()
 	list := "trees/" + commit + ".json"
-	raw, err := readSmall(root, list, list, maxTreeBytes)
+	raw, err := readSmall(localfile.FS(root), list, list, maxTreeBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -196,8 +201,7 @@ func DefaultName(name string) (string, error) {
 		if s == nil {
 			return filepath.Base(at), nil
 		}
-		parts := strings.Split(filepath.Base(s.cache), "--")
-		return parts[len(parts)-1], nil
+		return path.Base(s.repository()), nil
 	}
 	return filekind.TrimFormat(filepath.Base(at)), nil
 }

@@ -4,8 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"os"
-	"path"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -109,12 +108,12 @@ func (r rules) mayBringBack(i int) bool {
 
 // rulesOf are the rules for a folder: the list, then its [IgnoreFile], then the
 // options.
-func (p *packer) rulesOf(root *os.Root, base string) (rules, error) {
+func (p *packer) rulesOf(files fs.FS) (rules, error) {
 	var r rules
 	for _, x := range LeftOutByDefault {
 		r = append(r, rule{pattern: x.Pattern})
 	}
-	own, err := readIgnoreFile(root, path.Join(base, IgnoreFile))
+	own, err := readIgnoreFile(files)
 	if err != nil {
 		return nil, err
 	}
@@ -129,9 +128,9 @@ func (p *packer) rulesOf(root *os.Root, base string) (rules, error) {
 }
 
 // readIgnoreFile reads an [IgnoreFile], where there is one.
-func readIgnoreFile(root *os.Root, name string) (rules, error) {
-	raw, err := readSmall(root, name, IgnoreFile, MaxIgnoreBytes)
-	if errors.Is(err, os.ErrNotExist) {
+func readIgnoreFile(files fs.FS) (rules, error) {
+	raw, err := readSmall(files, IgnoreFile, IgnoreFile, MaxIgnoreBytes)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {

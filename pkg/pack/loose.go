@@ -17,16 +17,12 @@ import (
 // and MANIFEST tell files apart and nothing else, and are not to be shown.
 func OpenLoose(ctx context.Context, paths []string, opts Options) (*Carton, error) {
 	opts.AllowInvalid = true
-	return pack(opts, func(p *packer) error { return p.view(ctx, paths) })
+	return pack(opts, func(p *packer) error { return p.view(ctx, func() error { return p.collect(paths) }) })
 }
 
-func (p *packer) view(ctx context.Context, paths []string) error {
-	for _, step := range []func() error{
-		func() error { return p.collect(paths) }, ctx.Err, p.readFiles, p.readFrontMatter,
-	} {
-		if err := step(); err != nil {
-			return err
-		}
+func (p *packer) view(ctx context.Context, collect func() error) error {
+	if err := p.look(ctx, collect); err != nil {
+		return err
 	}
 	for _, f := range p.files {
 		end := p.final(f)
@@ -37,7 +33,18 @@ func (p *packer) view(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	p.out.Source, p.out.PMF, p.out.Info = looseSource{src}, p.pmf, p.knownInfo()
+	p.out.Source = looseSource{src}
+	return nil
+}
+
+// look finds the files, and what they say of themselves.
+func (p *packer) look(ctx context.Context, collect func() error) error {
+	for _, step := range []func() error{collect, ctx.Err, p.readFiles, p.readFrontMatter} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	p.out.PMF, p.out.Info = p.pmf, p.knownInfo()
 	return nil
 }
 

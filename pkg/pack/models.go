@@ -94,7 +94,7 @@ func (p *packer) readFiles() error {
 		}
 		// A symlink may have the name that says what its target is, as in a hub's cache.
 		end := p.final(f)
-		if end.root == nil || end != f && formatOf(end.path) == formatOf(f.path) {
+		if end.generated() || end != f && formatOf(end.path) == formatOf(f.path) {
 			continue // generated, or read by its own name
 		}
 		if err := p.readFile(f.path, end); err != nil {
@@ -128,13 +128,16 @@ func formatOf(name string) string {
 	return ""
 }
 
+// maxPointerBytes is the largest pointer of git-lfs.
+const maxPointerBytes = 1024
+
 // readFile refuses pointers, weights that are no such, and indexes of shards that
 // are not there. name is what the file is called, which f or a symlink to it is.
 func (p *packer) readFile(name string, f *file) error {
 	format := formats.Of(path.Base(name))
 	header := format != nil && format.ReadHeader != nil
 	index := filekind.HasEnd(name, filekind.ShardIndex, filekind.PyTorchShardIndex)
-	if !header && !index && f.size > 1024 { // a pointer's most
+	if !header && !index && f.size > maxPointerBytes {
 		return nil
 	}
 	r, err := f.open()

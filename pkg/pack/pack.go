@@ -33,9 +33,9 @@ type Carton struct {
 	// LeftOut are the files and folders that are no part of it; a folder that is
 	// left out because it is empty ends in "/".
 	LeftOut []string
-	// Snapshot is the commit of a hub's cache that was packed, "" where the folder is
-	// none.
-	Snapshot string
+	// Snapshot is the commit of a hub's repository that was packed, and Repository its
+	// name, as in "org/name"; "" where the folder is none of a hub's.
+	Snapshot, Repository string
 	// PMF is the tree that was packed, nil for none.
 	PMF *pmf.Model
 }
@@ -75,7 +75,7 @@ type packer struct {
 // recorded checksums is wrong. Anything else that can't be in a carton is a
 // [*carton.Error].
 func Open(ctx context.Context, paths []string, opts Options) (*Carton, error) {
-	return pack(opts, func(p *packer) error { return p.run(ctx, paths) })
+	return pack(opts, func(p *packer) error { return p.run(ctx, func() error { return p.collect(paths) }) })
 }
 
 // pack makes a carton, or closes what was opened for it.
@@ -90,7 +90,7 @@ func pack(opts Options, run func(p *packer) error) (*Carton, error) {
 	return p.out, nil
 }
 
-func (p *packer) run(ctx context.Context, paths []string) error {
+func (p *packer) run(ctx context.Context, collect func() error) error {
 	if p.opts.InfoFile != "" {
 		if what := p.opts.describes(); what != "" {
 			return optionsf("a carton.toml is given, and %s beside it: give one of them", what)
@@ -100,7 +100,7 @@ func (p *packer) run(ctx context.Context, paths []string) error {
 		return optionsf("%v", err)
 	}
 	for _, step := range []func() error{
-		func() error { return p.collect(paths) }, p.addFolders, p.describe,
+		collect, p.addFolders, p.describe,
 		func() error { return p.hashAll(ctx) }, p.checkSums, p.checkNameHashes,
 	} {
 		if err := step(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/tomltext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
@@ -295,7 +296,7 @@ func (x *indexWriter) bytes() []byte {
 
 // readIndex reads the index of tensors that are given.
 func (p *packer) readIndex(root *os.Root) error {
-	raw, err := readSmall(root, "index.toml", carton.IndexName, carton.MaxIndexBytes)
+	raw, err := readSmall(localfile.FS(root), "index.toml", carton.IndexName, carton.MaxIndexBytes)
 	if errors.Is(err, os.ErrNotExist) {
 		return &carton.Error{Path: carton.IndexName, Kind: carton.ErrFormat, Msg: "is missing: the folder of tensors has none"}
 	}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
@@ -16,11 +18,12 @@ import (
 type file struct {
 	path     string // in the carton
 	root     *os.Root
-	name     string // in root; "" for what was generated
-	off      int64  // where in it the content begins, of a part
-	part     bool   // the content is size bytes of it
-	text     []byte // what was generated
-	target   string // of a symlink, relative and cleaned; "" for a file
+	name     string  // in root; "" for what was generated
+	remote   *remote // of a listing, in root's place
+	off      int64   // where in it the content begins, of a part
+	part     bool    // the content is size bytes of it
+	text     []byte  // what was generated
+	target   string  // of a symlink, relative and cleaned; "" for a file
 	size     int64
 	hash     string // lower-case hex sha256, once hashed
 	md5      string // where it was asked for
@@ -41,6 +44,9 @@ func (text) Close() error { return nil }
 
 // open opens a file's content. It is not verified.
 func (f *file) open() (content, error) {
+	if f.remote != nil {
+		return f.remote.open(), nil
+	}
 	if f.root == nil {
 		return text{bytes.NewReader(f.text)}, nil
 	}
@@ -61,6 +67,21 @@ func (f *file) open() (content, error) {
 type part struct {
 	*io.SectionReader
 	io.Closer
+}
+
+// generated reports whether the content was made here, and is no file's.
+func (f *file) generated() bool { return f.root == nil && f.remote == nil }
+
+// openRange opens n bytes of a file's content from off.
+func (f *file) openRange(ctx context.Context, off, n int64) (io.ReadCloser, error) {
+	if f.remote != nil {
+		return f.remote.openRange(ctx, off, n)
+	}
+	r, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	return iox.ReadCloser{Reader: io.NewSectionReader(r, off, n), Closer: r}, nil
 }
 
 func changed(path, what string) error {
@@ -84,9 +105,16 @@ func newSource(files []*file, roots []*os.Root) (carton.Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	var openRange func(context.Context, carton.Member, int64, int64) (io.ReadCloser, error)
+	if slices.ContainsFunc(files, func(f *file) bool { return f.remote != nil }) {
+		openRange = func(ctx context.Context, m carton.Member, off, n int64) (io.ReadCloser, error) {
+			return byPath[m.Path].openRange(ctx, off, n)
+		}
+	}
 	return carton.NewFileSource(carton.FileSource{
 		Manifest: manifest, Members: members,
-		Open: func(m carton.Member) (io.ReadCloser, error) { return byPath[m.Path].open() },
+		OpenRange: openRange,
+		Open:      func(m carton.Member) (io.ReadCloser, error) { return byPath[m.Path].open() },
 		Close: func() error {
 			var errs []error
 			for _, r := range roots {

@@ -174,6 +174,11 @@ func (w *walk) add(name, at, target string, info fs.FileInfo) error {
 	if w.inCache {
 		f.nameHash = hashInName(at)
 	}
+	return w.keep(f)
+}
+
+// keep takes a file, whose name is a member's.
+func (w *walk) keep(f *file) error {
 	if err := w.paths.Add(f.path); err != nil {
 		return err
 	}
