@@ -8,6 +8,7 @@ package jsonstream
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +30,8 @@ type Reader struct {
 	// Python allows NaN, Infinity and -Infinity where a value is skipped, as
 	// Python's json module writes them.
 	Python bool
+	// Longest is the longest string, in bytes as written; 0 is [MaxString].
+	Longest int
 
 	r    *bufio.Reader
 	read int64 // bytes consumed
@@ -137,8 +140,8 @@ func (r *Reader) quoted() (escaped bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if len(r.buf) >= MaxString {
-			return false, fmt.Errorf("a string is longer than %d bytes", MaxString)
+		if len(r.buf) >= r.longest() {
+			return false, fmt.Errorf("a string is longer than %d bytes", r.longest())
 		}
 		r.buf = append(r.buf, c)
 		switch {
@@ -159,6 +162,8 @@ func (r *Reader) quoted() (escaped bool, err error) {
 	}
 }
 
+func (r *Reader) longest() int { return cmp.Or(r.Longest, MaxString) }
+
 // plain consumes what is in memory of a string up to the next byte with a
 // meaning, into buf. Most of a long document is in strings.
 func (r *Reader) plain() {
@@ -167,7 +172,7 @@ func (r *Reader) plain() {
 	for n < len(b) && b[n] >= ' ' && b[n] != '"' && b[n] != '\\' {
 		n++
 	}
-	n = min(n, max(0, MaxString-len(r.buf)))
+	n = min(n, max(0, r.longest()-len(r.buf)))
 	r.buf = append(r.buf, b[:n]...)
 	_, _ = r.r.Discard(n) // it is there
 	r.read += int64(n)
