@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -121,13 +120,11 @@ func metadataOf(name string, size int64) string {
 	}))
 }
 
-// marshal writes JSON without white space and with &, < and > as they are.
+// marshal writes JSON as encoding/json does, escapes too: the rule of the mapping.
 func marshal(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := json.Marshal(v)
+	if err != nil {
 		panic("convert: " + err.Error()) // only types of this package, which marshal
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return b
 }

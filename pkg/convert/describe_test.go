@@ -232,7 +232,7 @@ func TestConfig(t *testing.T) {
 	_, _, a := pushed(t, kinds(), Options{Created: modes()["cnai created"].Created})
 	r, _ := a.Config.Open(t.Context(), 0)
 	b, _ := io.ReadAll(r)
-	want := `{"descriptor":{"createdAt":"2023-11-14T22:13:20Z","name":"Café <3 & more","title":"Café <3 & more",` +
+	want := `{"descriptor":{"createdAt":"2023-11-14T22:13:20Z","name":"Café \u003c3 \u0026 more","title":"Café \u003c3 \u0026 more",` +
 		`"description":"A model for tests","docURL":"https://example.com/home","sourceURL":"https://example.com/repo",` +
 		`"licenses":["Apache-2.0 OR MIT"]},"config":{"format":"pytorch"},"modelfs":{"type":"layers","diffIds":[`
 	for i, l := range a.Layers {

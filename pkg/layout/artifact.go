@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"encoding/json"
 	"unicode/utf8"
 
 	"github.com/opencontainers/go-digest"
@@ -47,7 +48,9 @@ func NewArtifact(spec ArtifactSpec) (*Artifact, error) {
 	if err := checkManifest(&m); err != nil {
 		return nil, err
 	}
-	raw, err := marshal(&m)
+	// Every byte as encoding/json writes it, escapes too: CRI-O (1.34.0) finds an
+	// artifact by the digest of what it writes of the image manifest itself.
+	raw, err := json.Marshal(&m)
 	if err != nil {
 		return nil, &Error{Object: "image manifest", Kind: ErrFormat, Err: err}
 	}

@@ -136,7 +136,8 @@ func emptyIndex() ([]byte, error) {
 	return marshal(&indexFile{SchemaVersion: 2, MediaType: ocispec.MediaTypeImageIndex, Manifests: []indexEntry{}})
 }
 
-// marshal is encoding/json without HTML escapes and the newline.
+// marshal is encoding/json without HTML escapes and the newline: what others wrote
+// into index.json stays as they wrote it.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -71,7 +71,7 @@ func TestArtifactBytesArePinned(t *testing.T) {
 			Annotations: map[string]string{"z": "é\u2028", "b": "2", "a": "\"\\\n"},
 		}, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","artifactType":"application/vnd.example.v1",` +
 			`"config":{"mediaType":"application/vnd.example.config.v1+json","digest":"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","size":2},` +
-			`"layers":[{"mediaType":"application/vnd.example.layer.v1.raw","digest":"sha256:9a1d6b0c4d1d0a8f","size":6,"annotations":{"a":"<&>","org.opencontainers.image.title":"model/w"}},` +
+			`"layers":[{"mediaType":"application/vnd.example.layer.v1.raw","digest":"sha256:9a1d6b0c4d1d0a8f","size":6,"annotations":{"a":"\u003c\u0026\u003e","org.opencontainers.image.title":"model/w"}},` +
 			`{"mediaType":"application/vnd.example.layer.v1.raw","digest":"sha256:9a1d6b0c4d1d0a8f","size":6}],` +
 			`"subject":{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881","size":1},` +
 			`"annotations":{"a":"\"\\\n","b":"2","z":"é\u2028"}}`},
@@ -81,6 +81,14 @@ func TestArtifactBytesArePinned(t *testing.T) {
 		want := strings.ReplaceAll(c.want, "sha256:9a1d6b0c4d1d0a8f", string(digest.FromString("weight")))
 		if diff := cmp.Diff(want, string(a.Manifest)); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
+		}
+		// CRI-O finds an artifact by the digest of what it makes of it so.
+		var again ocispec.Manifest
+		if err := json.Unmarshal(a.Manifest, &again); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := json.Marshal(&again); err != nil || string(b) != string(a.Manifest) {
+			t.Errorf("%s: encoding/json writes %s, %v", c.name, b, err)
 		}
 		wantDesc := descOf(ocispec.MediaTypeImageManifest, a.Manifest)
 		wantDesc.ArtifactType = c.spec.ArtifactType

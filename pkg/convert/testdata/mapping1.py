@@ -8,6 +8,7 @@ with "image").
 import hashlib
 import json
 import posixpath
+import re
 import stat
 import struct
 import sys
@@ -87,7 +88,8 @@ def sha256(data):
 
 
 def compact(value):
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return re.sub("[<>&\u2028\u2029]", lambda m: "\\u%04x" % ord(m[0]), text)
 
 
 def header(name, size=0, target="", folder=False):
