@@ -37,7 +37,10 @@ var forms = map[string][]string{
 type copier func(t *testing.T, u *user, from, to string) string
 
 // crane is the program of go-containerregistry.
-var crane = program.Set{Name: "crane", Version: "v0.22.1", Packages: []string{"github.com/google/go-containerregistry/cmd/crane"}}
+var crane = program.Set{
+	Name: "crane", Module: "github.com/google/go-containerregistry", Version: "v0.22.1",
+	Packages: []string{"github.com/google/go-containerregistry/cmd/crane"},
+}
 
 func TestCopiedByOtherPrograms(t *testing.T) {
 	copiers := map[string]copier{

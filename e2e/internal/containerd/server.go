@@ -1,24 +1,17 @@
 package containerd
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
+	"github.com/carton-oci/carton-oci/e2e/internal/daemon"
 	"github.com/carton-oci/carton-oci/e2e/internal/program"
 	"github.com/carton-oci/carton-oci/internal/testenv"
-)
-
-const (
-	startTimeout = time.Minute // to answer; it takes a second
-	stopTimeout  = time.Minute // to end after SIGTERM
 )
 
 // Server is a containerd that runs until its test ends.
@@ -40,12 +33,8 @@ func Start(t testing.TB, b program.Set, config ...func(*Server) string) *Server 
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		testenv.NotChecked(t, "containerd needs Linux and root")
 	}
-	dir, err := os.MkdirTemp("", "ctrd") //nolint:usetesting // a socket's path is short, a test's folder is not
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := daemon.Dir(t, "ctrd")
 	s := &Server{dir: dir, Socket: filepath.Join(dir, "sock")}
-	t.Cleanup(func() { s.remove(t) })
 	s.Snapshotter = snapshotter(t, dir)
 	s.programs = b.Build(t)
 	path := filepath.Join(dir, "config.toml")
@@ -53,15 +42,12 @@ func Start(t testing.TB, b program.Set, config ...func(*Server) string) *Server 
 		t.Fatal(err)
 	}
 
-	p := &process{cmd: exec.Command(filepath.Join(s.programs, "containerd"), "--config", path), ended: make(chan struct{})}
-	p.cmd.Env = s.env()
-	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go p.wait()
-	t.Cleanup(func() { p.stop(t) })
-	s.waitUntilItAnswers(t, p)
+	cmd := exec.Command(filepath.Join(s.programs, "containerd"), "--config", path)
+	cmd.Env = s.env()
+	daemon.Start(t, cmd, func() error {
+		_, err := s.Ctr("version")
+		return err
+	})
 	return s
 }
 
@@ -91,71 +77,4 @@ func (s *Server) config(more []func(*Server) string) string {
 		lines = append(lines, f(s))
 	}
 	return strings.Join(lines, "\n") + "\n"
-}
-
-func (s *Server) waitUntilItAnswers(t testing.TB, p *process) {
-	t.Helper()
-	for deadline := time.Now().Add(startTimeout); ; {
-		out, err := s.ctr("version").CombinedOutput()
-		if err == nil {
-			return
-		}
-		select {
-		case <-p.ended:
-			t.Fatalf("containerd ended: %v\n%s", p.err, &p.log)
-		case <-time.After(50 * time.Millisecond):
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("containerd does not answer: %v: %s", err, out)
-		}
-	}
-}
-
-// process is containerd's, and what it says.
-type process struct {
-	cmd   *exec.Cmd
-	ended chan struct{}
-	err   error // once it has ended
-	log   bytes.Buffer
-}
-
-func (p *process) wait() {
-	p.err = p.cmd.Wait()
-	close(p.ended)
-}
-
-func (p *process) stop(t testing.TB) {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-p.ended:
-	case <-time.After(stopTimeout):
-		_ = p.cmd.Process.Kill()
-		<-p.ended
-		t.Error("containerd does not end when it is told to")
-	}
-	if p.err != nil {
-		t.Errorf("containerd: %v", p.err)
-	}
-	if t.Failed() {
-		t.Logf("containerd said:\n%s", errorLines(p.log.String()))
-	}
-}
-
-// errorLines returns the lines of a log that are no mere information.
-func errorLines(log string) string {
-	var b strings.Builder
-	for line := range strings.Lines(log) {
-		if !strings.Contains(line, "level=info") {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
-}
-
-// remove removes everything that containerd left, mounts first.
-func (s *Server) remove(t testing.TB) {
-	unmountBelow(t, s.dir)
-	if err := os.RemoveAll(s.dir); err != nil {
-		t.Error(err)
-	}
 }

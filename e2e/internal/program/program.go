@@ -3,10 +3,14 @@
 package program
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,12 +23,14 @@ import (
 type Set struct {
 	// Name tells the set from others of the same module, in names of folders.
 	Name string
-	// Version is the module's.
-	Version string
+	// Module is the module's path, and Version its version.
+	Module, Version string
 	// Tags are those to build with.
 	Tags []string
 	// Packages are the import paths of the programs.
 	Packages []string
+	// C are programs in C, each of all *.c files of NAME/src in the module.
+	C []string
 }
 
 // Build returns the folder that holds the programs, by the last part of their
@@ -50,8 +56,8 @@ func (s Set) Build(t testing.TB) string {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(work)
-	if out, err := s.install(work).CombinedOutput(); err != nil {
-		testenv.NotChecked(t, "%s %s can't be built here: %v: %s", s.Name, s.Version, err, out)
+	if err := s.buildInto(work); err != nil {
+		testenv.NotChecked(t, "%s %s can't be built here: %v", s.Name, s.Version, err)
 	}
 	if err := os.Rename(work, dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		t.Fatal(err)
@@ -63,20 +69,49 @@ func (s Set) Build(t testing.TB) string {
 }
 
 func (s Set) isIn(dir string) bool {
-	return !slices.ContainsFunc(s.Packages, func(path string) bool {
-		_, err := os.Stat(filepath.Join(dir, filepath.Base(path)))
+	return !slices.ContainsFunc(slices.Concat(s.Packages, s.C), func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, path.Base(name)))
 		return err != nil
 	})
 }
 
-// install returns the command that builds the programs into dir.
-func (s Set) install(dir string) *exec.Cmd {
-	args := []string{"install", "-trimpath", "-ldflags=-s -w", "-tags=" + strings.Join(s.Tags, ",")}
-	for _, path := range s.Packages {
-		args = append(args, path+"@"+s.Version)
+// buildInto builds the programs in their module's own folder. go install would ask
+// for the list of the module's versions, which a proxy may not have.
+func (s Set) buildInto(dir string) error {
+	out, err := run(dir, "go", "mod", "download", "-json", s.Module+"@"+s.Version)
+	if err != nil {
+		return err
 	}
-	cmd := exec.Command("go", args...)
-	cmd.Dir = dir // in no module: the programs' own says what they are built of
-	cmd.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=-mod=mod", "GOWORK=off", "CGO_ENABLED=0")
-	return cmd
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil {
+		return err
+	}
+	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-tags=" + strings.Join(s.Tags, ","), "-o", dir + "/"}
+	if _, err := run(module.Dir, "go", append(args, s.Packages...)...); err != nil {
+		return err
+	}
+	for _, name := range s.C {
+		files, err := filepath.Glob(filepath.Join(module.Dir, name, "src", "*.c"))
+		if err != nil {
+			return err
+		}
+		if _, err := run(dir, "cc", append([]string{"-O2", "-o", name}, files...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run runs a command in dir, and returns what it writes. The error has what it says.
+func run(dir, name string, args ...string) ([]byte, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off", "CGO_ENABLED=0")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("%s %s: %w: %s", name, args[0], err, &stderr)
+	}
+	return out, err
 }

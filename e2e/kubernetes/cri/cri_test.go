@@ -53,8 +53,9 @@ func (n *node) scores(t *testing.T, c corev1.Container) string {
 	return string(out)
 }
 
-func TestExamplesRun(t *testing.T) {
-	n := startNode(t)
+func TestExamplesRun(t *testing.T) { onEach(t, examplesRun) }
+
+func examplesRun(t *testing.T, n *node) {
 	n.iris(t)
 	k := startKubelet(t, n)
 
@@ -120,8 +121,9 @@ func tree(t *testing.T, lines string) map[string]string {
 	return seen
 }
 
-func TestAPodSeesTheUnpackedCarton(t *testing.T) {
-	n := startNode(t)
+func TestAPodSeesTheUnpackedCarton(t *testing.T) { onEach(t, aPodSeesTheUnpackedCarton) }
+
+func aPodSeesTheUnpackedCarton(t *testing.T, n *node) {
 	k := startKubelet(t, n)
 	here := build(t, t.TempDir(), "reader", filepath.Join(testenv.Root(), "e2e", "kubernetes"), "./cmd/reader")
 	folder := n.mixedFolder(t)
@@ -144,7 +146,7 @@ func TestAPodSeesTheUnpackedCarton(t *testing.T) {
 					t.Fatal(err)
 				}
 				pod := strings.Trim(name+"-"+strings.ReplaceAll(subPath, "/", "-"), "-")
-				got, err := k.run(t, pod, reader(exampleRegistry+"/models/"+name+":1-image", subPath))
+				got, err := k.run(t, pod, reader(n.registry.Host+"/models/"+name+":1-image", subPath))
 				if err != nil || len(got) != 1 || got[0].code != 0 {
 					t.Fatalf("got %+v, %v", got, err)
 				}
@@ -217,27 +219,70 @@ func hexSum(s string) string {
 }
 
 // What docs/kubernetes.md says that goes wrong, goes wrong so.
-func TestWhatGoesWrong(t *testing.T) {
-	n := startNode(t)
+func TestWhatGoesWrong(t *testing.T) { onEach(t, whatGoesWrong) }
+
+func whatGoesWrong(t *testing.T, n *node) {
 	n.iris(t)
 	k := startKubelet(t, n)
 
-	t.Run("the artifact is an empty folder", func(t *testing.T) {
-		got, err := k.run(t, "artifact", reader(exampleRegistry+"/models/iris:1", ""))
-		if err != nil || len(got) != 1 || got[0].code != 0 || got[0].stdout != "" {
-			t.Errorf("got %+v, %v: containerd has learned to mount model artifacts, and docs/kubernetes.md says that it has not", got, err)
+	t.Run("the artifact", func(t *testing.T) {
+		got, err := k.run(t, "artifact", reader(n.registry.Host+"/models/iris:1", ""))
+		if err != nil || len(got) != 1 || got[0].code != 0 {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+		var tars int
+		for path := range tree(t, got[0].stdout) {
+			if strings.HasSuffix(path, ".tar") {
+				tars++
+			}
+		}
+		switch {
+		case n.runtime == "containerd" && got[0].stdout != "":
+			t.Errorf("got %s: containerd has learned to mount model artifacts, and docs/kubernetes.md says that it has not", got[0].stdout)
+		case n.runtime == "CRI-O" && tars == 0:
+			t.Errorf("got %s: CRI-O unpacks the layers of model artifacts, and docs/kubernetes.md says that it does not", got[0].stdout)
 		}
 	})
-	for name, tt := range map[string]struct{ subPath, want string }{
-		"a folder that is not there": {"modell", "no such file or directory"},
-		"a file":                     {"model/infer.py", "only directory subpath is supported"},
-		"a folder outside":           {"../..", "path escapes from parent"},
+	for name, tt := range map[string]struct {
+		subPath string
+		want    map[string]string // by runtime; none is no error
+	}{
+		"a folder that is not there": {"modell", map[string]string{
+			"containerd": "no such file or directory", "CRI-O": `sub path "modell" does not exist in image volume`,
+		}},
+		"a file": {"model/infer.py", map[string]string{
+			"containerd": "only directory subpath is supported", "CRI-O": "invalid argument",
+		}},
+		"a folder outside": {"../..", map[string]string{"containerd": "path escapes from parent"}},
 	} {
 		t.Run("subPath of "+name, func(t *testing.T) {
-			got, err := k.run(t, "subpath", reader(exampleRegistry+"/models/iris:1-image", tt.subPath))
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %+v, %v, want an error that says %q", got, err, tt.want)
+			got, err := k.run(t, "subpath", reader(n.registry.Host+"/models/iris:1-image", tt.subPath))
+			want, refused := tt.want[n.runtime]
+			switch {
+			case refused && (err == nil || !strings.Contains(err.Error(), want)):
+				t.Errorf("got %+v, %v, want an error that says %q", got, err, want)
+			case !refused && (err != nil || !strings.Contains(got[0].stdout, `"MANIFEST"`)):
+				t.Errorf("got %+v, %v, want the carton: nothing outside it", got, err)
 			}
 		})
 	}
+}
+
+// What has no tar layers is a folder of its files where a runtime mounts artifacts.
+func TestAnArtifactOfRawLayersOnCRIO(t *testing.T) {
+	n := startNode(t, "CRI-O")
+	n.iris(t)
+	n.must(t, "push", "./iris", n.registry.Host+"/models/raw:1")
+	unpacked := filepath.Join(n.home, "unpacked")
+	n.must(t, "pull", n.registry.Host+"/models/raw:1", "--unpack", unpacked)
+	here := build(t, t.TempDir(), "reader", filepath.Join(testenv.Root(), "e2e", "kubernetes"), "./cmd/reader")
+	out, err := exec.Command(here, unpacked+"/").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := startKubelet(t, n).run(t, "raw", reader(n.registry.Host+"/models/raw:1", ""))
+	if err != nil || len(got) != 1 || got[0].code != 0 {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	sameTree(t, tree(t, got[0].stdout), tree(t, string(out)))
 }

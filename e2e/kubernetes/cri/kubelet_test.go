@@ -30,7 +30,7 @@ type kubelet struct {
 
 func startKubelet(t *testing.T, n *node) *kubelet {
 	t.Helper()
-	conn, err := grpc.NewClient("unix://"+n.containerd.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := dial(n.socket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,6 +38,10 @@ func startKubelet(t *testing.T, n *node) *kubelet {
 	k := &kubelet{runtimev1.NewRuntimeServiceClient(conn), runtimev1.NewImageServiceClient(conn), t.TempDir(), nil}
 	k.probe(t)
 	return k
+}
+
+func dial(socket string) (*grpc.ClientConn, error) {
+	return grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
 // probe runs a pod that has no volume. Where that can't be, it is the machine that

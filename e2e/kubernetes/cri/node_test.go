@@ -2,16 +2,20 @@ package cri
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/e2e/internal/containerd"
+	"github.com/carton-oci/carton-oci/e2e/internal/crio"
 	"github.com/carton-oci/carton-oci/e2e/internal/testimage"
 	"github.com/carton-oci/carton-oci/e2e/internal/testregistry"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 // The registries that the examples name; on the node of a test both are its own
@@ -19,8 +23,6 @@ import (
 const (
 	exampleRegistry = "registry.example.com"
 	dockerRegistry  = "docker.io"
-	// privateRegistry wants a password; no example names it.
-	privateRegistry = "private.example.com"
 )
 
 // Who may read the private registry.
@@ -37,21 +39,42 @@ const (
 	pythonImage = dockerRegistry + "/library/python:3.13-slim"
 )
 
-// node is a machine of a cluster: a containerd, and the registries that it pulls
-// from.
+// runtimes are what pulls and mounts on a node.
+var runtimes = map[string]func(*node, *testing.T){"containerd": (*node).startContainerd, "CRI-O": (*node).startCRIO}
+
+// onEach runs a test on a node of each runtime.
+func onEach(t *testing.T, test func(t *testing.T, n *node)) {
+	for _, name := range slices.Sorted(maps.Keys(runtimes)) {
+		t.Run(name, func(t *testing.T) { test(t, startNode(t, name)) })
+	}
+}
+
+// node is a machine of a cluster: a runtime, and the registries that it pulls from.
 type node struct {
-	registry   *testregistry.Server
-	private    *testregistry.Server // wants a password
-	containerd *containerd.Server
-	carton     string // the command, as a user on the machine has it
-	home       string
+	runtime  string
+	socket   string // the runtime's
+	registry *testregistry.Server
+	private  *testregistry.Server // wants a password
+	carton   string               // the command, as a user on the machine has it
+	home     string
+}
+
+// registries are the servers that answer for registries, those of the examples among
+// them. A server answers to its own name too: CRI-O finds no artifact, and sends no
+// password, where it was told that another host answers for the registry.
+func (n *node) registries() map[string]string {
+	hosts := map[string]string{exampleRegistry: n.registry.Host, dockerRegistry: n.registry.Host}
+	for _, s := range []*testregistry.Server{n.registry, n.private} {
+		hosts[s.Host] = s.Host
+	}
+	return hosts
 }
 
 // startNode starts one, with the images of the tests in its registry.
-func startNode(t *testing.T) *node {
+func startNode(t *testing.T, runtime string) *node {
 	t.Helper()
 	testenv.Program(t, "runc")
-	n := &node{registry: testregistry.Start(t, testregistry.Options{}), home: t.TempDir()}
+	n := &node{runtime: runtime, registry: testregistry.Start(t, testregistry.Options{}), home: t.TempDir()}
 	n.private = testregistry.Start(t, testregistry.Options{Auth: testregistry.Htpasswd, Users: map[string]string{user: password}})
 	programs := t.TempDir()
 	n.carton = build(t, programs, "carton-oci", testenv.Root(), "./cmd/carton-oci")
@@ -72,8 +95,24 @@ func startNode(t *testing.T) *node {
 		}.Push(t, n.registry.Host+"/"+ref)
 	}
 	pythonStandIn(t).Push(t, n.registry.Host+"/library/python:3.13-slim")
-	n.containerd = containerd.Start(t, containerd.CRI, n.config(t))
+	runtimes[runtime](n, t)
 	return n
+}
+
+func (n *node) startContainerd(t *testing.T) {
+	n.socket = containerd.Start(t, containerd.CRI, n.config(t)).Socket
+}
+
+func (n *node) startCRIO(t *testing.T) {
+	n.socket = crio.Start(t, crio.Options{Registries: n.registries(), PauseImage: pauseImage}, func(socket string) error {
+		conn, err := dial(socket)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close() }()
+		_, err = runtimev1.NewRuntimeServiceClient(conn).Version(t.Context(), &runtimev1.VersionRequest{})
+		return err
+	})
 }
 
 // pythonStandIn is an image that is given this machine's /usr to run Python from,
@@ -106,12 +145,12 @@ func build(t *testing.T, dir, name, from, path string) string {
 func (n *node) config(t *testing.T) func(*containerd.Server) string {
 	return func(s *containerd.Server) string {
 		certs := filepath.Join(s.Dir(), "certs.d")
-		for registry, local := range map[string]*testregistry.Server{exampleRegistry: n.registry, dockerRegistry: n.registry, privateRegistry: n.private} {
+		for registry, host := range n.registries() {
 			dir := filepath.Join(certs, registry)
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			server := "http://" + local.Host
+			server := "http://" + host
 			hosts := fmt.Sprintf("server = %q\n\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", server, server)
 			if err := os.WriteFile(filepath.Join(dir, "hosts.toml"), []byte(hosts), 0o600); err != nil {
 				t.Fatal(err)
