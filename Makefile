@@ -26,6 +26,15 @@ help: ## say what there is
 build: ## build bin/carton-oci
 	$(GO) build -trimpath -o bin/ ./cmd/carton-oci
 
+.PHONY: docs
+docs: ## write docs/commands.md, from what --help shows
+	$(GO) run ./cmd/carton-oci __pages markdown docs/commands.md
+
+.PHONY: man
+man: ## write man pages to bin/man, and scripts of completion to bin/completion
+	$(GO) run -trimpath ./cmd/carton-oci __pages man bin/man/man1
+	$(GO) run -trimpath ./cmd/carton-oci __pages completion bin/completion
+
 .PHONY: demo
 demo: build ## take a small trained model through everything once
 	CARTON_OCI=$(CURDIR)/bin/carton-oci examples/quickstart/run.sh

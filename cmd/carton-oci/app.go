@@ -1,17 +1,20 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/urfave/cli/v2"
 )
 
 // newApp returns the command line: which commands there are and what all of
 // them have in common.
 func newApp(s *session) *cli.App {
-	cli.HelpPrinter = printHelp
-	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help", DisableDefaultText: true}
+	cli.HelpFlag = &cli.BoolFlag{
+		Name: "help", Aliases: []string{"h"}, Usage: "show help; --help --all shows every flag", DisableDefaultText: true, Category: forScripts,
+	}
 	cli.VersionPrinter = func(c *cli.Context) { s.printVersion() }
 	app := &cli.App{
-		Name:    "carton-oci",
+		Name:    programName,
 		Usage:   "push and pull cartons, one-file models, to and from any OCI registry",
 		Version: moduleVersion(),
 		Description: `SOURCE and REF are any of
@@ -28,12 +31,14 @@ of media types that push writes: cnai, cncf or cnai-draft).
 Exit codes: 0 done, 1 failed, 2 wrong usage, or a local file that is not there,
 3 content does not match its hash or breaks the format, 4 no such tag, artifact
 or member, 5 not allowed, 130 interrupted.`,
-		UsageText:             "carton-oci COMMAND [flags] [arguments]",
-		CustomAppHelpTemplate: appHelp,
-		Commands: []*cli.Command{
-			s.pushCommand(), s.pullCommand(), s.packCommand(), s.lsCommand(), s.catCommand(), s.inspectCommand(), s.tensorsCommand(),
-			s.diffCommand(), s.verifyCommand(), s.imageCommand(), s.resolveCommand(), s.loginCommand(), s.logoutCommand(), s.versionCommand(),
-		},
+		UsageText: "carton-oci COMMAND [flags] [arguments]",
+		Metadata:  map[string]any{},
+		Commands: slices.Concat(
+			inGroup("to and from registries", s.pushCommand(), s.pullCommand(), s.imageCommand(), s.resolveCommand()),
+			inGroup("what is in it", s.inspectCommand(), s.lsCommand(), s.catCommand(), s.tensorsCommand(), s.diffCommand()),
+			inGroup("made and checked here", s.packCommand(), s.verifyCommand()),
+			inGroup("about this program", s.loginCommand(), s.logoutCommand(), s.completionCommand(), s.versionCommand()),
+		),
 		Writer:    s.out,
 		ErrWriter: s.err,
 		// A comma is a character like any other in a value.
@@ -46,9 +51,19 @@ or member, 5 not allowed, 130 interrupted.`,
 	for _, cmd := range app.Commands {
 		cmd.OnUsageError = onUsageError
 		cmd.HideHelpCommand = true // else "ls help" is no path
-		cmd.CustomHelpTemplate = commandHelp
 	}
+	cli.HelpPrinter = helpPrinter(func() bool { return app.Metadata[allFlags] != nil })
 	return app
+}
+
+const programName = "carton-oci"
+
+// inGroup puts commands under one head of the program's help.
+func inGroup(head string, commands ...*cli.Command) []*cli.Command {
+	for _, cmd := range commands {
+		cmd.Category = head
+	}
+	return commands
 }
 
 // onUsageError turns what cli has to say about a value into our error: cli

@@ -28,7 +28,7 @@ import (
 func reorder(app *cli.App, words []string) ([]string, error) {
 	flags, args := splitFlags(app, words)
 	for len(args) > 0 && args[0] == "help" {
-		flags, args = []givenFlag{{name: "help"}}, args[1:]
+		flags, args = append(flags, givenFlag{name: "help"}), args[1:]
 	}
 	if len(args) == 0 {
 		return withoutCommand(app, flags)
@@ -37,6 +37,11 @@ func reorder(app *cli.App, words []string) ([]string, error) {
 	if cmd == nil {
 		return nil, unknownCommand(app, args[0])
 	}
+	if asked := func(f givenFlag) bool { return lookupFlag([]cli.Flag{cli.HelpFlag}, f.name) != nil }; slices.ContainsFunc(flags, asked) {
+		// Nothing else of the line counts, and cli would take arguments for names.
+		wantAllFlags(app, flags)
+		return []string{cmd.Name, "--help"}, nil
+	}
 	line := []string{cmd.Name}
 	for _, given := range flags {
 		word, err := given.check(cmd)
@@ -44,10 +49,6 @@ func reorder(app *cli.App, words []string) ([]string, error) {
 			return nil, err
 		}
 		line = append(line, word)
-	}
-	if slices.Contains(line, "--help=true") {
-		// cli would take the arguments for names of help topics.
-		return []string{cmd.Name, "--help"}, nil
 	}
 	return append(append(line, "--"), args[1:]...), nil
 }

@@ -54,10 +54,16 @@ func list(to *[]string, name, usage string) cli.Flag {
 
 // choice is a flag that has a fixed set of values.
 func choice[T ~string](to *T, name, usage string, values ...T) cli.Flag {
-	return parsed(name, usage, func(text string) error {
+	f := parsed(name, usage, func(text string) error {
 		*to = T(text)
 		return oneOf(*to, values)
 	})
+	return &choiceFlag{f.(*cli.StringFlag), listOf(values, func(v T) string { return string(v) })}
+}
+
+type choiceFlag struct {
+	*cli.StringFlag
+	values []string
 }
 
 func oneOf[T ~string](got T, values []T) error {

@@ -16,7 +16,7 @@ import (
 // flags joins a command's own flags with shared ones, and with those that every
 // command has. The help has them in this order.
 func (s *session) flags(own []cli.Flag, shared ...[]cli.Flag) []cli.Flag {
-	return slices.Concat(inCategory("flags", own...), slices.Concat(shared...), inCategory("output",
+	return slices.Concat(inCategory(ownFlags, own...), slices.Concat(shared...), inCategory(forScripts,
 		choice(&s.format, "format", "print the result as `FORM`: text or json (default text)", "text", "json"),
 		yes(&s.quiet, "quiet", "print the bare result", "q"),
 		yes(&s.noProgress, "no-progress", "don't show how far a transfer is"),
@@ -29,7 +29,7 @@ func (s *session) flags(own []cli.Flag, shared ...[]cli.Flag) []cli.Flag {
 // such a command has besides under that head.
 func (s *session) registryFlags(transfers ...cli.Flag) []cli.Flag {
 	r := &s.options.Registry
-	return slices.Concat(inCategory("transfers", append([]cli.Flag{
+	return slices.Concat(inCategory(forLines, append([]cli.Flag{
 		&cli.IntFlag{
 			Name: "retries", Usage: "try again at most `N` times in a row what fails without a byte",
 			Value: registry.DefaultAttempts - 1, Destination: &s.retriesMost, Action: atLeast("retries", 0),
@@ -38,7 +38,7 @@ func (s *session) registryFlags(transfers ...cli.Flag) []cli.Flag {
 			Name: "stall-timeout", Usage: "give a request up that moves nothing for `DURATION`",
 			Value: 30 * time.Second, Destination: &r.Policy.Stall, Action: atLeast("stall-timeout", time.Second),
 		},
-	}, transfers...)...), inCategory("login and certificates",
+	}, transfers...)...), inCategory(forLogin,
 		text(&s.username, "username", "log in as `NAME`", "u"),
 		yes(&s.passwordStdin, "password-stdin", "read the password from standard input"),
 		s.registryConfigFlag(),
@@ -56,7 +56,7 @@ func (s *session) registryConfigFlag() cli.Flag {
 
 // sourceFlags are those of commands that read a SOURCE, wherever it is.
 func (s *session) sourceFlags(transfers ...cli.Flag) []cli.Flag {
-	return append(s.registryFlags(append([]cli.Flag{s.concurrencyFlag()}, transfers...)...), inCategory("links of thin cartons",
+	return append(s.registryFlags(append([]cli.Flag{s.concurrencyFlag()}, transfers...)...), inCategory(forThin,
 		each("allow-link-host", "follow links to `HOST[:PORT]` although it is private, or has no TLS", func(host string) error {
 			s.options.AllowLinkHosts = append(s.options.AllowLinkHosts, host)
 			if httprange.CheckAllow(host) != nil {

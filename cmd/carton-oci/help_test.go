@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -25,21 +26,36 @@ func helpOf(t *testing.T, name string) string {
 	return b.String()
 }
 
-// Every help fits into 80 columns, and names every flag of its command once.
+// Every help fits into 80 columns, begins with examples that are right, and shows
+// ten flags at most; with --all, every flag once.
 func TestHelp(t *testing.T) {
 	app := newApp(&session{printer: &printer{out: io.Discard, err: io.Discard}})
 	for _, cmd := range append(app.Commands, &cli.Command{}) {
-		help := helpOf(t, cmd.Name)
-		for _, line := range strings.Split(help, "\n") {
+		short, whole := helpOf(t, cmd.Name), helpOf(t, cmd.Name+" --all")
+		for _, line := range strings.Split(short+whole, "\n") {
 			if utf8.RuneCountInString(line) > helpWidth || strings.TrimRight(line, " ") != line {
 				t.Errorf("help %s: got a line that is too wide, or ends in a space: %q", cmd.Name, line)
 			}
 		}
+		if n := len(commandPage(cmd).flags[0].flags); cmd.Name != "" && (n > 10 || n == 0) {
+			t.Errorf("help %s: got %d flags, want 1 to 10 of every day", cmd.Name, n)
+		}
 		for _, f := range cmd.Flags {
 			names := strings.TrimRight(flagNames(f.(cli.DocGenerationFlag)), " \n")
-			if n := strings.Count(strings.ReplaceAll(help, "\n", " \n"), "\n"+names+" "); n != 1 {
-				t.Errorf("help %s: %s is there %d times", cmd.Name, f.Names()[0], n)
+			if n := strings.Count(strings.ReplaceAll(whole, "\n", " \n"), "\n"+names+" "); n != 1 {
+				t.Errorf("help %s --all: %s is there %d times", cmd.Name, f.Names()[0], n)
 			}
+			if head := f.(cli.CategorizableFlag).GetCategory(); !slices.Contains(flagHeads, head) {
+				t.Errorf("%s --%s: its head %q has no place in the help", cmd.Name, f.Names()[0], head)
+			}
+		}
+		for _, name := range everyDay[cmd.Name] {
+			if lookupFlag(cmd.Flags, name) == nil {
+				t.Errorf("help %s: there is no --%s", cmd.Name, name)
+			}
+		}
+		if cmd.Name != "" && cmd.Category == "" {
+			t.Errorf("%s: is in no group of the program's help", cmd.Name)
 		}
 		for _, example := range strings.Split(cmd.UsageText, "\n") {
 			if example == "" {
@@ -50,11 +66,16 @@ func TestHelp(t *testing.T) {
 				t.Errorf("help %s: %s: %v", cmd.Name, example, err)
 			}
 		}
-		if _, after, _ := strings.Cut(help, "\nusage: "); cmd.Name != "" && cmd.Name != "version" && !strings.HasPrefix(strings.SplitN(after, "\n", 3)[2], "  carton-oci "+cmd.Name+" ") {
-			t.Errorf("help %s: want examples first, got %s", cmd.Name, help)
+		if _, after, _ := strings.Cut(short, "\nusage: "); cmd.Name != "version" && !strings.HasPrefix(strings.SplitN(after, "\n", 3)[2], "  carton-oci "+cmd.Name) {
+			t.Errorf("help %s: want examples first, got %s", cmd.Name, short)
 		}
-		if !strings.HasPrefix(help, strings.TrimSpace("carton-oci "+cmd.Name)+": ") || !strings.Contains(help, "\nusage: carton-oci ") {
-			t.Errorf("help %s: got %q", cmd.Name, help)
+		if !strings.HasPrefix(short, strings.TrimSpace("carton-oci "+cmd.Name)+": ") || !strings.Contains(short, "\nusage: carton-oci ") {
+			t.Errorf("help %s: got %q", cmd.Name, short)
+		}
+	}
+	for name := range everyDay {
+		if app.Command(name) == nil {
+			t.Errorf("everyDay has %s, which is no command", name)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (s *session) logoutCommand() *cli.Command {
 		Usage:     "forget the user name and password for a registry",
 		ArgsUsage: "REGISTRY",
 		UsageText: "carton-oci logout ghcr.io",
-		Flags:     s.flags(nil, inCategory("login and certificates", s.registryConfigFlag())),
+		Flags:     s.flags(nil, inCategory(forLogin, s.registryConfigFlag())),
 		Action:    s.command(s.runLogout),
 	}
 }

@@ -51,10 +51,20 @@ func run(args []string) int {
 		secret.AddTyped(value)
 	}
 	out := &printer{out: os.Stdout, err: &screen{out: os.Stderr}}
-	app := newApp(&session{printer: out})
-	words, err := reorder(app, args)
-	if err == nil {
-		err = app.RunContext(ctx, append([]string{app.Name}, words...))
+	session := &session{printer: out}
+	app := newApp(session)
+	var err error
+	switch word := append(args, "")[0]; word {
+	case completeWord:
+		session.complete(ctx, app, args[1:])
+		return exitOK
+	case pagesWord:
+		err = writePages(app, args[1:])
+	default:
+		var words []string
+		if words, err = reorder(app, args); err == nil {
+			err = app.RunContext(ctx, append([]string{app.Name}, words...))
+		}
 	}
 	if err == nil {
 		err = out.failed

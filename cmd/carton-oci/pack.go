@@ -31,14 +31,14 @@ carton-oci pack ./model -o m.carton --runner noop`,
 		Description: packHelp(),
 		Flags: s.flags([]cli.Flag{
 			output(&file, "output", "write `FILE` (NAME.carton)", "o"),
+			yes(&force, "force", "replace FILE"),
+		}, packFlags(&o), inCategory(forThin,
 			each("link", "leave out what `[PATH=]URL` serves: one file, or all of model/", func(text string) error {
 				l, err := pack.ParseLink(text)
 				o.Links = append(o.Links, l)
 				return err
 			}),
-			yes(&force, "force", "replace FILE"),
-			yes(&o.AllowInvalid, "allow-invalid", "pack what is broken all the same"),
-		}, packFlags(&o)),
+		), inCategory(whatIsPacked, yes(&o.AllowInvalid, "allow-invalid", "pack what is broken all the same"))),
 		Action: s.command(func(c *cli.Context) error { return s.runPack(c, o, file, force) }),
 	}
 }

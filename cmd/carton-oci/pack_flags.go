@@ -49,9 +49,6 @@ func packFlags(o *pack.Options) []cli.Flag {
 	)...)
 }
 
-// whatIsPacked is the head of packFlags in the help.
-const whatIsPacked = "what is packed"
-
 // runnerFlags say what loads a model; what is said of the first, and what stands
 // before what is said of the others.
 func runnerFlags(o *pack.Options, first, before string) []cli.Flag {

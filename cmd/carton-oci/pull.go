@@ -27,18 +27,21 @@ Run again, it checks what is there. With --force or --from only members that are
 not on this machine already are downloaded; what is copied is hashed on the way.
 A REF without a tag is :latest. It may be any SOURCE: "pull thin.carton -o
 full.carton" fetches what a thin carton lacks.`,
-		Flags: s.flags(append([]cli.Flag{
+		Flags: s.flags([]cli.Flag{
 			output(&o.Output, "output", "write `FILE` (m-TAG.carton)", "o"),
 			output(&o.Unpack, "unpack", "write the folder `DIR` instead"),
-			text(&o.Folder, "folder", "with --unpack: only what is below `NAME`, such as model"),
 			list(&o.Include, "include", "with --unpack: only members that match `GLOB`"),
-			list(&o.Exclude, "exclude", "with --unpack: no members that match `GLOB`"),
-			yes(&o.Thin, "thin", "leave weights in the registry; LINKS says where"),
-			text(&o.LinkBase, "link-base", "with --thin: links are `URL`/HASH"),
-			modelHash(&o.ModelHash),
-			yes(&o.Force, "force", "replace the file, or the folder if a pull has made all of it; what has not changed is copied from it"),
 			list(&o.From, "from", "copy from `SOURCE`, a carton or folder here, what it has of the model"),
-		}, runnerFlags(&p, "make a carton of a plain model, for the runner `NAME`", "with --runner: ")...), s.sourceFlags()),
+			yes(&o.Force, "force", "replace the file, or the folder if a pull has made all of it; what has not changed is copied from it"),
+			modelHash(&o.ModelHash),
+		}, inCategory(forPart,
+			list(&o.Exclude, "exclude", "with --unpack: no members that match `GLOB`"),
+			text(&o.Folder, "folder", "with --unpack: only what is below `NAME`, such as model"),
+		), inCategory(forPlain, runnerFlags(&p, "make a carton of a plain model, for the runner `NAME`", "with --runner: ")...),
+			inCategory(forThin,
+				yes(&o.Thin, "thin", "leave weights in the registry; LINKS says where"),
+				text(&o.LinkBase, "link-base", "with --thin: links are `URL`/HASH"),
+			), s.sourceFlags()),
 		Action: s.command(func(c *cli.Context) error { return s.runPull(c, o, p) }),
 	}
 }

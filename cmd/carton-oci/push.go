@@ -40,9 +40,9 @@ between and the same digests; --runner and what else is missing is asked for.
 Kubernetes mounts a pushed carton as an empty folder, unless its image form is
 there too: --image, or "carton-oci image REF" afterwards. Without --layers tar
 that form shares nothing, and doubles what is stored.`,
-		Flags: s.flags(slices.Concat(mappingFlags(&o.Mapping), sendFlags(&o.NoClobber, &o.DryRun), []cli.Flag{
+		Flags: s.flags(sendFlags(&o.NoClobber, &o.DryRun), packFlags(&p), imageFlags(&o), inCategory(forForm, append(mappingFlags(&o.Mapping),
 			yes(&o.Mapping.AllowInvalid, "allow-invalid", "push although carton.toml, or what it refers to, is wrong"),
-		}), imageFlags(&o), s.sourceFlags(s.chunkSizeFlag()), packFlags(&p)),
+		)...), s.sourceFlags(s.chunkSizeFlag())),
 		Action: s.command(func(c *cli.Context) error { return s.runPush(c, o, p) }),
 	}
 }

@@ -17,7 +17,7 @@ import (
 // imageFlags are the flags of push about who else is to read the artifact.
 func imageFlags(o *client.PushOptions) []cli.Flag {
 	m := &o.Mapping
-	return inCategory("other readers", slices.Concat([]cli.Flag{
+	return inCategory(forReaders, slices.Concat([]cli.Flag{
 		yes(&m.Image, "image", "push the form that containerd mounts as well, as REF-image"),
 		yes(&o.LeaveImage, "no-image", "leave a REF-image that is there as it is"),
 	}, imageFormFlags(&o.ImageTag, &m.ImageSubject), []cli.Flag{

@@ -64,6 +64,7 @@ import (
 //	mkwasm FILE                 write a WebAssembly component
 //	mkpt2 FILE                  write a PT2 archive of two models, a and b
 //	tail FILE TEXT              want these last bytes of a file
+//	needs PROGRAM               loud skip of the script where it is missing
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -92,6 +93,7 @@ func TestScripts(t *testing.T) {
 			"fault": scriptFault, "requests": scriptRequests, "json": scriptJSON, "keys": scriptKeys, "entries": scriptEntries,
 			"fixture": scriptFixture, "mkreference": scriptReference, "links": scriptLinks, "image": scriptImage,
 			"mksafetensors": scriptSafetensors, "mkpt2": scriptPT2, "mktorchscript": scriptTorchScript, "mkwasm": scriptWasm, "tail": scriptTail,
+			"needs": scriptNeeds,
 		},
 	})
 }
@@ -363,6 +365,10 @@ func scriptFixture(ts *testscript.TestScript, _ bool, args []string) {
 	content, err := os.ReadFile(testenv.Foreign(state(ts).tb, args[1]))
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), content, 0o644))
+}
+
+func scriptNeeds(ts *testscript.TestScript, _ bool, args []string) {
+	testenv.Program(state(ts).tb, args[0])
 }
 
 func scriptImage(ts *testscript.TestScript, _ bool, args []string) {

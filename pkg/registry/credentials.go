@@ -215,3 +215,24 @@ func (*credentialError) Retryable() bool   { return false }
 func failCredentials(format string, args ...any) error {
 	return &credentialError{fmt.Errorf(format, args...)}
 }
+
+// Hosts returns the hosts that something is kept for in the file, sorted; helper
+// programs are not asked. What can't be read has none.
+func (c *Credentials) Hosts() []string {
+	conf, err := c.read()
+	if err != nil {
+		return nil
+	}
+	hosts := map[string]bool{}
+	for key := range conf.Auths {
+		if _, rest, isURL := strings.Cut(key, "://"); isURL {
+			key = rest
+		}
+		host, _, _ := strings.Cut(key, "/")
+		hosts[userHost(host)] = host != ""
+	}
+	for key := range conf.CredHelpers {
+		hosts[userHost(key)] = key != ""
+	}
+	return slices.Sorted(maps.Keys(hosts))
+}
