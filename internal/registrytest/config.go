@@ -67,6 +67,24 @@ type Quirks struct {
 	// ImagesOnly refuses an artifactType, and every config but an image's. [ECR
 	// before 2024]
 	ImagesOnly bool
+	// Referrers serves the lists of referrers, and says so in OCI-Subject.
+	Referrers bool
+	// ReferrersLost says that manifests are listed with their subject, and lists none.
+	// [GHCR, for a while]
+	ReferrersLost bool
+	// ReferrersPage is how many referrers a page has; 0 is all.
+	ReferrersPage int
+	// NoReferrersFilter leaves the filter by artifactType to who asks.
+	NoReferrersFilter bool
+	// TagsPage is the most tags that a page has; 0 is as many as are asked for.
+	TagsPage int
+	// NextLink, where it is set, makes the address of a next page of the right one.
+	NextLink func(string) string
+	// NoDelete answers every DELETE of a manifest or tag with this status.
+	// [distribution, unless configured: 405]
+	NoDelete int
+	// NoTagDelete answers DELETE of a tag with this status. [distribution 2: 400]
+	NoTagDelete int
 	// ImageLayersOnly refuses every layer but an image's. [Quay without general OCI
 	// support]
 	ImageLayersOnly bool

@@ -52,6 +52,8 @@ func (r *Registry) serveManifest(w http.ResponseWriter, req *http.Request, repo,
 		r.getManifest(w, req, repo, name)
 	case http.MethodPut:
 		r.putManifest(w, req, repo, name)
+	case http.MethodDelete:
+		r.deleteManifest(w, repo, name)
 	default:
 		fail(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "the operation is unsupported")
 	}
@@ -108,6 +110,9 @@ func (r *Registry) putManifest(w http.ResponseWriter, req *http.Request, repo, n
 		tags = []string{name}
 	}
 	r.AddManifest(repo, req.Header.Get("Content-Type"), content, tags...)
+	if subject := subjectOf(content); subject != "" && (r.conf.Quirks.Referrers || r.conf.Quirks.ReferrersLost) {
+		w.Header().Set("OCI-Subject", subject.String())
+	}
 	r.digestHeader(w, dgst)
 	w.Header().Set("Location", "/v2/"+repo+"/manifests/"+dgst.String())
 	w.WriteHeader(http.StatusCreated)
@@ -126,16 +131,4 @@ func (r *Registry) missing(repo string, content []byte) string {
 		}
 	}
 	return ""
-}
-
-func (r *Registry) serveTags(w http.ResponseWriter, repo string) {
-	r.mu.Lock()
-	tags := []string{}
-	for tag := range r.tags[repo] {
-		tags = append(tags, tag)
-	}
-	r.mu.Unlock()
-	slices.Sort(tags)
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"name": repo, "tags": tags})
 }

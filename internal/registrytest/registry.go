@@ -5,7 +5,7 @@
 // It keeps what it is sent in files, so that large blobs cost no memory. It
 // implements the whole of pushing and pulling of
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md
-// except the list of referrers, which many registries lack too.
+// The lists of referrers, which many registries lack, are a quirk.
 package registrytest
 
 import (
@@ -149,7 +149,9 @@ func (r *Registry) serve(w http.ResponseWriter, req *http.Request) {
 	case "manifests":
 		r.serveManifest(w, req, repo, name)
 	case "tags":
-		r.serveTags(w, repo)
+		r.serveTags(w, req, repo)
+	case "referrers":
+		r.serveReferrers(w, req, repo, name)
 	default:
 		fail(w, http.StatusNotFound, "NAME_UNKNOWN", "no such path")
 	}
@@ -161,7 +163,7 @@ func split(path string) (repo, kind, name string) {
 	if path == "" {
 		return "", "", ""
 	}
-	for _, k := range []string{"/blobs/uploads/", "/blobs/", "/manifests/", "/tags/"} {
+	for _, k := range []string{"/blobs/uploads/", "/blobs/", "/manifests/", "/tags/", "/referrers/"} {
 		if i := strings.LastIndex(path, k); i > 0 {
 			kind := strings.Trim(k, "/")
 			return path[:i], strings.TrimPrefix(kind, "blobs/"), path[i+len(k):]

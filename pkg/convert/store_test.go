@@ -18,6 +18,8 @@ import (
 
 // shelf is a layout.Fetcher in memory that counts what is asked of it.
 type shelf struct {
+	layout.Fetcher // which lists nothing
+
 	mu       sync.Mutex
 	blobs    map[digest.Digest][]byte
 	requests []string // "DIGEST OFF+N" of each blob request

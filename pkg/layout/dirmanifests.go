@@ -184,6 +184,13 @@ func (d *Dir) PutManifest(ctx context.Context, desc ocispec.Descriptor, content 
 		return err
 	}
 	return d.write(ctx, ocispec.ImageIndexFile, true, func() ([]byte, error) {
+		// Once more: whoever deleted something meanwhile knew nothing of this manifest.
+		if err := d.complete(ctx, desc, content); err != nil {
+			return nil, err
+		}
+		if _, err := d.Stat(ctx, desc.Digest); err != nil {
+			return nil, err
+		}
 		if opts.NoClobber {
 			if err := CheckTags(ctx, d, desc.Digest, opts.Tags...); err != nil {
 				return nil, err

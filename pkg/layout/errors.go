@@ -16,6 +16,8 @@ var (
 	// ErrNotFound: no such reference, manifest or blob. It is oras-go's, so that
 	// code around either library tests for one error.
 	ErrNotFound = errdef.ErrNotFound
+	// ErrUnsupported: the place does not do this, whoever asks. It is oras-go's, too.
+	ErrUnsupported = errdef.ErrUnsupported
 	// ErrDigest: bytes do not have the digest or size that was promised.
 	ErrDigest = errtext.Content("content does not match its digest")
 	// ErrFormat: bytes that are no image manifest, tar layer or image layout as

@@ -35,8 +35,9 @@ type Target interface {
 func FromTarget(t Target) Store { return &target{t: t, pushed: map[digest.Digest]ocispec.Descriptor{}} }
 
 type target struct {
-	t  Target
-	mu sync.Mutex
+	t       Target
+	listing sync.Mutex // held while an index of referrers changes
+	mu      sync.Mutex
 	// pushed has one of the descriptors that a blob is known by in t.
 	pushed map[digest.Digest]ocispec.Descriptor
 }
@@ -218,7 +219,7 @@ func (s *target) PutManifest(ctx context.Context, desc ocispec.Descriptor, manif
 			return fmt.Errorf("tag %s: %w", quote(tag), err)
 		}
 	}
-	return nil
+	return s.listReferrer(ctx, desc, manifest)
 }
 
 // completeTypes stores blobs again under those descriptors of an image manifest

@@ -3,6 +3,7 @@ package layout
 import (
 	"context"
 	"io"
+	"iter"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -22,6 +23,10 @@ const (
 	// MaxTarEntries is the most entries, folders included, that a tar layer is
 	// read with.
 	MaxTarEntries = 400_000
+	// MaxTags is the most tags that are listed of one place.
+	MaxTags = 1_000_000
+	// MaxReferrers is the most referrers that are listed of one manifest.
+	MaxReferrers = 10_000
 )
 
 // Fetcher is the reading half of a [Store], and all that reading an artifact
@@ -40,6 +45,18 @@ type Fetcher interface {
 	// OpenRange opens n bytes of a blob from offset off; n < 0 means to the end.
 	// It survives broken connections, and verifies nothing: see [OpenBlob].
 	OpenRange(ctx context.Context, desc ocispec.Descriptor, off, n int64) (io.ReadCloser, error)
+	// Tags gives the tags of the place, in the place's order; an error is the last
+	// pair. A registry is asked page by page, as they are taken. More than MaxTags are
+	// ErrLimit. A place that can't tell is ErrUnsupported.
+	Tags(ctx context.Context) iter.Seq2[string, error]
+	// Referrers returns the descriptors of the manifests that are listed as naming
+	// subject, whether that is there or not: with their artifactType and annotations,
+	// as far as the place knows them. With an artifactType those are left out that
+	// the place knows to be of another. More than MaxReferrers are ErrLimit.
+	//
+	// What is listed is a claim, which anybody who may write to the place can make:
+	// see [ReadReferrers].
+	Referrers(ctx context.Context, subject ocispec.Descriptor, artifactType string) ([]ocispec.Descriptor, error)
 }
 
 // Store is a place that keeps OCI content: one repository of a registry, an
@@ -80,8 +97,12 @@ type Store interface {
 	PushStream(ctx context.Context, size int64, open Opener, w Watch) (digest.Digest, error)
 	// PutManifest stores an image manifest, whose blobs are there, and points the tags
 	// to it. With no tag it is stored by digest. Bytes that are not what desc says are
-	// ErrDigest.
+	// ErrDigest. One that names a subject is among that one's Referrers then.
 	PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, opts PutOptions) error
+	// Delete removes a tag, and leaves what it points to; or by its digest a manifest,
+	// with all tags that point to it. What is not there is ErrNotFound, and a place
+	// that lets nobody delete this ErrUnsupported.
+	Delete(ctx context.Context, reference string) error
 }
 
 // PutOptions say what an image manifest is stored as.

@@ -44,7 +44,7 @@ const maxErrorBytes = 8 << 10
 // that was wanted. It wraps the kind that the status stands for:
 // [ErrUnauthorized], [ErrDenied], layout.ErrNotFound, [ErrTooLarge] for 413,
 // layout.ErrDigest for a digest that the registry refused, [ErrManifest] for an
-// image manifest.
+// image manifest, layout.ErrUnsupported for what it does not delete.
 type Error struct {
 	// Host is who answered.
 	Host string
@@ -58,9 +58,17 @@ type Error struct {
 	// most 200 characters.
 	Message string
 
-	token    bool // a token server answered
-	manifest bool // it was to store an image manifest
+	token bool // a token server answered
+	work  work // that the registry was to do
 }
+
+// work is what a registry was asked to do, where that decides what its answer means.
+type work int
+
+const (
+	storingManifest work = iota + 1
+	deleting
+)
 
 // Error returns who answered what, the registry's own words in quotes.
 func (e *Error) Error() string {
@@ -77,6 +85,8 @@ func (e *Error) Error() string {
 // Unwrap returns the kind of the error, nil for one that has none.
 func (e *Error) Unwrap() error {
 	switch {
+	case e.work == deleting && e.refuses():
+		return layout.ErrUnsupported
 	case e.Code == errcode.ErrorCodeDigestInvalid:
 		return layout.ErrDigest
 	case e.Status == http.StatusUnauthorized:
@@ -87,7 +97,7 @@ func (e *Error) Unwrap() error {
 		return layout.ErrNotFound
 	case e.Status == http.StatusRequestEntityTooLarge:
 		return ErrTooLarge
-	case e.manifest && e.refuses():
+	case e.work == storingManifest && e.refuses():
 		return ErrManifest
 	}
 	return nil
@@ -100,9 +110,11 @@ func (e *Error) Retryable() bool { return Policy{}.Retryable(e.Status) }
 // answers 405 UNSUPPORTED, "Invalid JSON syntax", to an artifactType it doesn't
 // take (github.com/aws/containers-roadmap/issues/2783); Quay 400 MANIFEST_INVALID
 // to the media type of a config; others 415.
+//
+// A registry that deletes no tags, or nothing, answers 400 or 405, too.
 func (e *Error) refuses() bool {
 	switch e.Status {
-	case http.StatusUnsupportedMediaType, http.StatusMethodNotAllowed:
+	case http.StatusUnsupportedMediaType, http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		return true
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		return e.Code != "TAG_INVALID" && e.Code != errcode.ErrorCodeNameInvalid
@@ -112,9 +124,12 @@ func (e *Error) refuses() bool {
 
 // answerError reads what resp, the end of a request to h, says, and closes its
 // body.
-func (h *endpoint) answerError(resp *http.Response) error {
+func (h *endpoint) answerError(resp *http.Response) error { return h.answerErrorOf(resp, 0) }
+
+// answerErrorOf is answerError for the end of certain work.
+func (h *endpoint) answerErrorOf(resp *http.Response, of work) error {
 	defer resp.Body.Close()
-	e := &Error{Status: resp.StatusCode}
+	e := &Error{Status: resp.StatusCode, work: of}
 	if resp.Request != nil {
 		e.Host = resp.Request.URL.Host
 	}

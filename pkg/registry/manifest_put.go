@@ -3,22 +3,19 @@ package registry
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
 // PutManifest stores an image manifest under its tags: by tag where there is
-// one, else by digest first. Where it has a subject and the registry keeps no
-// list of referrers, the list is kept as the specification says.
+// one, else by digest first. Where it has a subject, it is listed with that one: by the
+// registry, or in the index that the specification has clients keep.
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-manifests-with-subject
 func (r *Repository) PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, opts layout.PutOptions) error {
 	tags := opts.Tags
@@ -42,15 +39,10 @@ func (r *Repository) PutManifest(ctx context.Context, desc ocispec.Descriptor, c
 	if len(tags) != 1 {
 		names = append([]string{desc.Digest.String()}, tags...)
 	}
-	listed := false
 	for _, name := range names {
-		var err error
-		if listed, err = r.putManifest(ctx, desc, content, name); err != nil {
+		if err := r.putManifest(ctx, desc, content, name); err != nil {
 			return fmt.Errorf("manifest %s: %w", name, err)
 		}
-	}
-	if listed || !hasSubject(content) {
-		return nil
 	}
 	if err := r.listReferrer(ctx, desc, content); err != nil {
 		return fmt.Errorf("list %s with its subject: %w", desc.Digest, err)
@@ -58,39 +50,34 @@ func (r *Repository) PutManifest(ctx context.Context, desc ocispec.Descriptor, c
 	return nil
 }
 
-// putManifest stores a manifest under a tag or its digest, and reports whether
-// the registry has listed it with its subject.
-func (r *Repository) putManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, name string) (listed bool, err error) {
+// putManifest stores a manifest under a tag or its digest.
+func (r *Repository) putManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, name string) error {
 	u, err := r.url(ctx, "manifests/"+name)
 	if err != nil {
-		return false, err
+		return err
 	}
 	req, err := http.NewRequestWithContext(r.push(ctx), http.MethodPut, u.String(), bytes.NewReader(content))
 	if err != nil {
-		return false, err
+		return err
 	}
 	req.Header.Set("Content-Type", desc.MediaType)
 	resp, err := r.meta.Do(req)
 	if err != nil {
-		return false, r.host.requestError(err)
+		return r.host.requestError(err)
 	}
 	switch resp.StatusCode {
 	case http.StatusCreated, http.StatusOK, http.StatusAccepted, http.StatusNoContent:
 	default:
-		err := r.host.answerError(resp)
-		if e := (*Error)(nil); errors.As(err, &e) {
-			e.manifest = true
-		}
-		return false, err
+		return r.host.answerErrorOf(resp, storingManifest)
 	}
 	defer resp.Body.Close()
 	if got := resp.Header.Get(digestHeader); got != "" && got != desc.Digest.String() {
-		return false, fmt.Errorf("%s stored %q, want %s: %w", r.host.host, said(got), desc.Digest, layout.ErrDigest)
+		return fmt.Errorf("%s stored %q, want %s: %w", r.host.host, said(got), desc.Digest, layout.ErrDigest)
 	}
 	if resp.StatusCode != http.StatusCreated {
-		err = r.confirm(ctx, desc, name, resp.StatusCode)
+		return r.confirm(ctx, desc, name, resp.StatusCode)
 	}
-	return resp.Header.Get("OCI-Subject") != "", err
+	return nil
 }
 
 // confirm asks for a manifest that was answered with another status than the
@@ -106,35 +93,4 @@ func (r *Repository) confirm(ctx context.Context, desc ocispec.Descriptor, name 
 		err = fmt.Errorf("%s answered %d to it, and does not show it: %w", r.host.host, status, err)
 	}
 	return hint.With(err, "push again; if it stays so, something between here and the registry answers in its place")
-}
-
-func hasSubject(content []byte) bool {
-	var m struct {
-		Subject *struct{} `json:"subject"`
-	}
-	return json.Unmarshal(content, &m) == nil && m.Subject != nil
-}
-
-// listReferrer adds a manifest to the list of its subject's referrers, which
-// oras-go keeps under a tag where the registry has no API for it.
-func (r *Repository) listReferrer(ctx context.Context, desc ocispec.Descriptor, content []byte) error {
-	scheme, err := r.client.reach(ctx, r.host)
-	if err != nil {
-		return err
-	}
-	r.mu.Lock()
-	if r.referrers == nil { // it makes one change of several at once, and so is kept
-		r.referrers = &remote.Repository{
-			Client: r.meta, Reference: r.name, PlainHTTP: scheme == "http", MaxMetadataBytes: layout.MaxManifestBytes,
-			// The list that a new one replaces stays: a push deletes nothing, and many
-			// registries let nobody delete.
-			SkipReferrersGC: true,
-		}
-	}
-	repo := r.referrers
-	r.mu.Unlock()
-	if err := repo.PushReference(ctx, desc, bytes.NewReader(content), desc.Digest.String()); err != nil {
-		return r.host.requestError(err)
-	}
-	return nil
 }

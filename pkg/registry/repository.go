@@ -11,7 +11,6 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	orasregistry "oras.land/oras-go/v2/registry"
-	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -31,9 +30,11 @@ type Repository struct {
 	// tokens.
 	meta, small, blob *auth.Client
 
-	mu        sync.Mutex
-	referrers *remote.Repository        // oras-go's, for lists of referrers
-	sessions  map[digest.Digest]session // uploads that a mount has opened
+	referring sync.Mutex // held while a list of referrers changes
+	lists     answer     // whether the registry keeps those lists; guarded by referring
+
+	mu       sync.Mutex
+	sessions map[digest.Digest]session // uploads that a mount has opened
 }
 
 var _ layout.Store = (*Repository)(nil)
@@ -111,7 +112,7 @@ func (r *Repository) urlWith(scheme, path string) (*url.URL, error) {
 	return u, err
 }
 
-// pull and push say what a request wants to be allowed.
+// pull, push and remove say what a request wants to be allowed.
 // https://distribution.github.io/distribution/spec/auth/scope/
 func (r *Repository) pull(ctx context.Context) context.Context {
 	return auth.AppendRepositoryScope(ctx, r.name, auth.ActionPull)
@@ -119,6 +120,10 @@ func (r *Repository) pull(ctx context.Context) context.Context {
 
 func (r *Repository) push(ctx context.Context) context.Context {
 	return auth.AppendRepositoryScope(ctx, r.name, auth.ActionPull, auth.ActionPush)
+}
+
+func (r *Repository) remove(ctx context.Context) context.Context {
+	return auth.AppendRepositoryScope(ctx, r.name, auth.ActionPull, auth.ActionDelete)
 }
 
 // read asks a question with the right to pull. A registry that refuses is asked

@@ -19,6 +19,9 @@ func TestStore(t *testing.T) {
 		"GAR":    {Quirks: registrytest.Quirks{OneShot: true, RelativeLocation: true, NoHead: 405, NoManifestHead: 405}},
 		"Harbor": {Quirks: registrytest.Quirks{NoHead: 401, CDN: true, NoDigestHeader: true}},
 		"S3":     {Quirks: registrytest.Quirks{CDN: true, NewLocation: true}},
+		// With lists of referrers, and with tags a few at a time.
+		"zot":  {Quirks: registrytest.Quirks{Referrers: true, ReferrersPage: 1, TagsPage: 5}},
+		"GHCR": {Quirks: registrytest.Quirks{ReferrersLost: true, NoDelete: 405}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.TestStore(t, func() layout.Store {

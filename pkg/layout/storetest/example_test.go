@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"sync"
 	"testing"
 
@@ -136,6 +138,50 @@ func (m *Memory) PutManifest(ctx context.Context, desc ocispec.Descriptor, conte
 	for _, name := range append([]string{desc.Digest.String()}, opts.Tags...) {
 		m.manifests[name] = desc
 	}
+	return nil
+}
+
+func (m *Memory) Tags(context.Context) iter.Seq2[string, error] {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var tags []string
+	for name := range m.manifests {
+		if layout.CheckDigest(digest.Digest(name)) != nil {
+			tags = append(tags, name)
+		}
+	}
+	return func(yield func(string, error) bool) {
+		for _, tag := range tags {
+			if !yield(tag, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *Memory) Referrers(_ context.Context, subject ocispec.Descriptor, artifactType string) ([]ocispec.Descriptor, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := layout.ReferrerList{ArtifactType: artifactType}
+	for _, desc := range m.manifests {
+		if named, listed := layout.ReferrerOf(desc, m.blobs[desc.Digest]); named != nil && named.Digest == subject.Digest {
+			if err := list.Add(listed); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return list.All, nil
+}
+
+func (m *Memory) Delete(_ context.Context, reference string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.manifests[reference]; !ok {
+		return fmt.Errorf("%s: %w", reference, layout.ErrNotFound)
+	}
+	maps.DeleteFunc(m.manifests, func(name string, desc ocispec.Descriptor) bool {
+		return name == reference || desc.Digest.String() == reference
+	})
 	return nil
 }
 

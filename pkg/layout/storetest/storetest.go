@@ -25,7 +25,7 @@ const (
 
 // TestStore runs all tests, each with a store of its own that newStore makes empty.
 // A store need not go on with what an earlier push brought, nor take blobs without
-// their digests; where it says that it does, it is held to that.
+// their digests, list its tags or delete; where it says that it does, it is held to that.
 func TestStore(t *testing.T, newStore func() layout.Store) {
 	t.Helper()
 	for _, test := range []struct {
@@ -53,6 +53,11 @@ func TestStore(t *testing.T, newStore func() layout.Store) {
 		{"NoClobber", noClobber},
 		{"PushesAtOnce", pushesAtOnce},
 		{"WholeArtifact", wholeArtifact},
+		{"Tags", tags},
+		{"Referrers", referrers},
+		{"ReferrersAtOnce", referrersAtOnce},
+		{"DeleteATag", deleteTag},
+		{"DeleteAManifest", deleteManifest},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, newStore()) })
 	}
