@@ -191,12 +191,17 @@ func check(h *Header) error {
 	return nil
 }
 
-// span returns how many bytes a tensor of t's shape and type has.
+// span returns how many bytes a tensor of t's shape and type has. Lengths are
+// multiplied in their order, as the reference does: behind a zero nothing overflows.
 func span(t *Tensor) (int64, error) {
-	n, ok := dtype.Size(t.Shape, 1)
-	hi, lo := bits.Mul64(uint64(n), uint64(dtype.Named(t.DType).Bits))
+	n, over := uint64(1), uint64(0)
+	for _, d := range t.Shape {
+		hi, lo := bits.Mul64(n, uint64(d))
+		n, over = lo, over|hi
+	}
+	hi, lo := bits.Mul64(n, uint64(dtype.Named(t.DType).Bits))
 	switch {
-	case !ok, hi > 3: // over 2⁶³ bytes
+	case over|hi>>2 != 0: // over 2⁶³ bytes
 		return 0, errors.New("its shape is too large for any file")
 	case lo%8 != 0:
 		return 0, fmt.Errorf("%d elements of %s do not fill whole bytes", n, t.DType)
