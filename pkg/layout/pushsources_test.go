@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/layout/storetest"
@@ -16,13 +17,24 @@ import (
 type openSources struct {
 	mu         sync.Mutex
 	open, most int
+	two        chan struct{} // closed when two are open; the first waits for it
 }
 
 func (s *openSources) of(b []byte) io.ReadCloser {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.open++
-	s.most = max(s.most, s.open)
+	if s.most = max(s.most, s.open); s.most == 2 && s.open == 2 {
+		select {
+		case <-s.two:
+		default:
+			close(s.two)
+		}
+	}
+	s.mu.Unlock()
+	select {
+	case <-s.two:
+	case <-time.After(10 * time.Second):
+	}
 	return &onClose{Reader: bytes.NewReader(b), close: func() { s.mu.Lock(); s.open--; s.mu.Unlock() }}
 }
 
@@ -41,7 +53,7 @@ func TestPushBoundsItsOpenSources(t *testing.T) {
 		"streams":   func(int) bool { return false },
 		"both":      func(i int) bool { return i%2 == 0 },
 	} {
-		var sources openSources
+		sources := openSources{two: make(chan struct{})}
 		spec := layout.ArtifactSpec{Config: configLayer()}
 		for i := range 6 {
 			b, desc := storetest.Blob(byte(i), 9<<20)
