@@ -14,6 +14,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/modelfile"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
 
@@ -275,7 +276,7 @@ func TestReadErrorIsNoFormatError(t *testing.T) {
 func TestGitLFSPointer(t *testing.T) {
 	b := []byte("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n")
 	_, err := open(b)
-	if !errors.Is(err, safetensors.ErrPointer) || len(hint.Of(err)) != 1 {
+	if !errors.Is(err, modelfile.ErrPointer) || len(hint.Of(err)) != 1 {
 		t.Errorf("got %v with hints %q", err, hint.Of(err))
 	}
 	if _, err := open([]byte("version 2, something else entirely")); !errors.Is(err, safetensors.ErrFormat) {
