@@ -37,7 +37,7 @@ func (d *Dir) Resolve(ctx context.Context, reference string) (ocispec.Descriptor
 		return ocispec.Descriptor{}, err
 	}
 	if reference == "" {
-		return index.only(d.path)
+		return d.only(ctx, index)
 	}
 	dgst := digest.Digest(reference)
 	byDigest := CheckDigest(dgst) == nil
@@ -70,22 +70,43 @@ func (d *Dir) ResolveManifest(ctx context.Context, reference string) (ocispec.De
 	return resolveManifest(ctx, d, reference)
 }
 
-// only describes the one manifest that all entries list.
-func (x *indexFile) only(path string) (ocispec.Descriptor, error) {
+// only describes the one manifest that all entries list, but for those without a tag
+// that name a subject: a signature beside a model is not meant.
+func (d *Dir) only(ctx context.Context, x *indexFile) (ocispec.Descriptor, error) {
+	var meant []*indexEntry
+	several := false
 	for i := range x.Manifests {
-		if x.Manifests[i].Digest != x.Manifests[0].Digest {
-			return ocispec.Descriptor{}, x.listed(errorf(ErrNotFound, "", "%s has several manifests", quote(path)))
+		if e := &x.Manifests[i]; len(x.Manifests) == 1 || e.tag() != "" || !d.isReferrer(ctx, e) {
+			meant = append(meant, e)
 		}
 	}
-	if len(x.Manifests) == 0 {
-		return ocispec.Descriptor{}, errorf(ErrNotFound, "", "%s has no manifest", quote(path))
+	for _, e := range meant {
+		several = several || e.Digest != meant[0].Digest
 	}
-	e := &x.Manifests[0]
-	desc, err := e.plain(path)
-	if err == nil && len(x.Manifests) == 1 && isTag(e.tag()) {
-		desc.Annotations = map[string]string{ocispec.AnnotationRefName: e.tag()}
+	switch {
+	case len(meant) == 0:
+		return ocispec.Descriptor{}, errorf(ErrNotFound, "", "%s has no manifest", quote(d.path))
+	case several:
+		return ocispec.Descriptor{}, x.listed(errorf(ErrNotFound, "", "%s has several manifests", quote(d.path)))
+	}
+	desc, err := meant[0].plain(d.path)
+	if err == nil && len(meant) == 1 && isTag(meant[0].tag()) {
+		desc.Annotations = map[string]string{ocispec.AnnotationRefName: meant[0].tag()}
 	}
 	return desc, err
+}
+
+// isReferrer reports whether an entry's manifest is there and names a subject.
+func (d *Dir) isReferrer(ctx context.Context, e *indexEntry) bool {
+	if CheckDescriptor(e.Descriptor) != nil {
+		return false
+	}
+	b, err := d.FetchManifest(ctx, e.Descriptor)
+	if err != nil {
+		return false
+	}
+	subject, _ := ReferrerOf(e.Descriptor, b)
+	return subject != nil
 }
 
 // maxListed is how many of a folder's manifests are named in an error.
