@@ -21,6 +21,8 @@ import (
 //     scheme is read;
 //   - "oci:DIR:TAG", "oci:DIR@DIGEST" and "oci:DIR" are an image layout; no other
 //     transport of skopeo's ("docker:", "oci-archive:", "dir:") is read;
+//   - "hf:ORG/NAME@REV" and "hf:ORG/NAME" are a repository of a model hub, also with
+//     two slashes behind the colon;
 //   - what begins with ".", "/" or "~/", or ends in ".carton", is a path;
 //   - what has "localhost", a "." or a ":" before its first "/" is a reference
 //     into a registry: "host/repository:tag", "host/repository@sha256:…";
@@ -31,6 +33,9 @@ import (
 // leading "~/" is the user's home, also behind "oci:", where shells leave it.
 // Errors show neither user info nor a query.
 func Parse(s string) (Location, error) {
+	if loc, ok, err := parseHub(s); ok {
+		return loc, err
+	}
 	if loc, ok, err := parseScheme(s); ok {
 		return loc, err
 	}
