@@ -59,6 +59,9 @@ type Journal struct {
 	other  otherJob
 	synced bool // no sync has failed
 
+	whole *Journal // where this is what that has of its part only, as part 0
+	only  int
+
 	mu      sync.Mutex
 	off     int64
 	arrived int64 // bytes of blocks that have arrived, those of unknown size as whole ones
@@ -142,7 +145,21 @@ func (j *Journal) Holds() int64 {
 // memory: what another run reads of it, it writes again.
 func (j *Journal) Distrust() error { return j.add(claim{part: unsynced}, 0) }
 
-func (j *Journal) distrusted() bool { return j != nil && !j.synced }
+func (j *Journal) distrusted() bool {
+	if j != nil && j.whole != nil {
+		j = j.whole
+	}
+	return j != nil && !j.synced
+}
+
+// part returns what the journal has of one part, as the journal of a job of that
+// part alone: what is added to it is added here.
+func (j *Journal) part(i int) *Journal {
+	if j == nil {
+		return nil
+	}
+	return &Journal{whole: j, only: i}
+}
 
 // header makes a journal's header.
 func header(what string, job *Job) []byte {
@@ -236,6 +253,9 @@ func (j *Journal) of(part int) []claim {
 	if j == nil {
 		return nil
 	}
+	if j.whole != nil {
+		return j.whole.of(j.only)
+	}
 	from := sort.Search(len(j.claims), func(i int) bool { return int64(j.claims[i].part) >= int64(part) })
 	to := sort.Search(len(j.claims), func(i int) bool { return int64(j.claims[i].part) > int64(part) })
 	return j.claims[from:to]
@@ -245,6 +265,10 @@ func (j *Journal) of(part int) []claim {
 func (j *Journal) add(c claim, size int64) error {
 	if j == nil {
 		return nil
+	}
+	if j.whole != nil {
+		c.part = uint32(j.only) //nolint:gosec // an index of a list in memory
+		return j.whole.add(c, size)
 	}
 	b := j.record(c)
 	j.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -33,7 +34,9 @@ type Partial struct {
 	out     Output
 	job     *Job
 	journal *Journal
-	result  Result
+
+	mu     sync.Mutex
+	result Result
 }
 
 // NewPartial takes an output that was made just now. [Partial.End] ends it.
@@ -103,6 +106,33 @@ func (p *Partial) Run(ctx context.Context, opts Options) error {
 	var err error
 	p.result, err = Run(ctx, *p.job, opts)
 	return err
+}
+
+// RunPart runs a job of one part: that with the index i of the job that was taken
+// over, wherever it comes from now. Several may run at once, each of another part.
+func (p *Partial) RunPart(ctx context.Context, i int, one Job, opts Options) (Result, error) {
+	opts.Journal = p.journal.part(i)
+	before := usable(&one.Parts[0], opts.Journal.of(0), one.Parts[0].byRanges())
+	result, err := Run(ctx, one, opts)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.result.Total == 0 {
+		p.result.Total, p.result.There = p.job.there(p.journal)
+	}
+	p.result.There += result.There - before
+	p.result.Resumed += result.Resumed
+	p.result.Refused = p.result.Refused || result.Refused
+	return result, err
+}
+
+// there returns the size of all parts, and what is there of them by the journal.
+func (j *Job) there(journal *Journal) (total, there int64) {
+	for i := range j.Parts {
+		p := &j.Parts[i]
+		total += max(0, p.Size)
+		there += usable(p, journal.of(i), p.byRanges())
+	}
+	return total, there
 }
 
 // Resumed returns how many bytes of verified parts are an earlier run's.
