@@ -104,6 +104,11 @@ func sendFlags(noClobber, dryRun *bool) []cli.Flag {
 	}
 }
 
+// forceFlag is of commands that may write an archive.
+func forceFlag(to *bool) cli.Flag {
+	return yes(to, "force", "replace an archive that exists")
+}
+
 func imageFormFlags(tag *string, subject *bool) []cli.Flag {
 	return []cli.Flag{
 		text(tag, "image-tag", "tag the image form with `NAME`"),

@@ -34,16 +34,14 @@ func (s *session) packLoose(c *cli.Context, source string, to location.Location,
 	}
 	asked := packAsked(c)
 	switch {
-	case loc.Kind == location.KindHub:
-		loc.Path = loc.String()
 	case asked == "" && (loc.Kind != location.KindPath || !pack.IsLoose(loc.Path)):
 		return nil, nil
 	case loc.Kind != location.KindPath:
 		return nil, usagef("push", "--%s is for a folder or file that is packed on the way: got %s", asked, quoted(loc.Redacted()))
 	}
-	if to.Kind == location.KindLayout {
+	if to.IsLocal() {
 		if err := notInside("push", to.Path, packInputs([]string{loc.Path}, opts)); err != nil {
-			return nil, withHint(err, "name a folder elsewhere: oci:DIR:TAG")
+			return nil, withHint(err, "name a place elsewhere")
 		}
 	}
 	loose, err := s.pack(c, []string{loc.Path}, opts)

@@ -105,22 +105,36 @@ func (c *Client) call() *call { return &call{Client: c} }
 
 // site is a place that keeps artifacts, and which artifact in it is meant.
 type site struct {
-	loc   location.Location
-	store layout.Store
+	loc     location.Location
+	store   layout.Store
+	archive *layout.ArchiveWriter // the store, where that is one, else nil
 }
 
-// site opens the place of an artifact. create accepts an image layout that is not
-// there yet.
-func (c *Client) site(ctx context.Context, loc location.Location, create bool) (*site, error) {
+// opening says what an artifact's place is opened for.
+type opening int
+
+const (
+	reading   opening = iota
+	writing           // an image layout need not be there yet, and an archive is a new one
+	replacing         // an archive takes the place of one that is there
+)
+
+// site opens the place of an artifact.
+func (c *Client) site(ctx context.Context, loc location.Location, to opening) (*site, error) {
 	s := &site{loc: loc}
 	var err error
 	switch {
 	case loc.Kind == location.KindRegistry:
 		s.store, err = c.repository(ctx, s.origin())
-	case loc.Kind == location.KindLayout && create:
+	case loc.Kind == location.KindLayout && to != reading:
 		s.store, err = layout.CreateDir(loc.Path)
 	case loc.Kind == location.KindLayout:
 		s.store, err = layout.OpenDir(loc.Path)
+	case loc.Kind == location.KindArchive && to != reading:
+		s.archive = layout.CreateArchive(loc.Path, to == replacing)
+		s.store = s.archive
+	case loc.Kind == location.KindArchive:
+		s.store, err = layout.OpenArchive(loc.Path)
 	default:
 		err = location.Errorf(loc.Redacted(), "got a carton, want a place in a registry or an image layout")
 	}

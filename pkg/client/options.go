@@ -49,6 +49,8 @@ type PushOptions struct {
 	LeaveImage bool
 	// NoClobber refuses to move a tag that points to something else.
 	NoClobber bool
+	// Force replaces an archive that exists. A new archive has nothing of the old one.
+	Force bool
 	// DryRun asks the place what it has, and sends nothing.
 	DryRun bool
 	// Planned, which may be nil, is called once when it is known what the artifact
@@ -58,6 +60,14 @@ type PushOptions struct {
 	Concurrency int
 	// Progress, which may be nil, is told what happens to each transfer.
 	Progress progress.Func
+}
+
+// opening says how the place is opened.
+func (o PushOptions) opening() opening {
+	if o.Force {
+		return replacing
+	}
+	return writing
 }
 
 // check refuses options that contradict each other.

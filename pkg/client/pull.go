@@ -179,7 +179,7 @@ func whyNoLink(ctx context.Context, src *opened, err error) error {
 // refuseSource refuses an output inside of what is pulled. A folder may be
 // unpacked to its own name: it is read until the new one takes its place.
 func (o PullOptions) refuseSource(from location.Location, out string) error {
-	if from.Kind == location.KindPath && o.Unpack != "" && sameFolder(from.Path, out) {
+	if from.Kind == location.KindPath && o.Unpack != "" && sameFile(from.Path, out) {
 		return nil
 	}
 	return refuseInside(from, out)

@@ -31,6 +31,9 @@ func defaultName(loc location.Location, d digest.Digest) (string, error) {
 			return "", err
 		}
 		base = filepath.Base(dir)
+	case location.KindArchive:
+		base = strings.TrimSuffix(filepath.Base(loc.Path), filepath.Ext(loc.Path))
+		base = strings.TrimSuffix(base, ".oci")
 	case location.KindURL:
 		u, err := url.Parse(loc.URL)
 		if err != nil {
@@ -162,8 +165,8 @@ func isEmpty(name string) bool {
 	return err == nil && len(entries) == 0
 }
 
-// sameFolder reports whether two paths are of one folder.
-func sameFolder(a, b string) bool {
+// sameFile reports whether two paths are of one file or folder.
+func sameFile(a, b string) bool {
 	one, err1 := os.Stat(a)
 	other, err2 := os.Stat(b)
 	return err1 == nil && err2 == nil && os.SameFile(one, other)
@@ -172,7 +175,7 @@ func sameFolder(a, b string) bool {
 // refuseInside refuses to write into what is read: a carton's folder, or an image
 // layout. Either would be another one, or broken, when it has been read.
 func refuseInside(from location.Location, out string) error {
-	if from.Kind != location.KindPath && from.Kind != location.KindLayout || !place.Inside(out, from.Path) {
+	if !from.IsLocal() || !place.Inside(out, from.Path) {
 		return nil
 	}
 	err := location.Errorf(out, "would be written into what is read, %s", from)

@@ -43,13 +43,13 @@ func (c *call) addFrom(ctx context.Context, copies *carton.Copies, name, folder 
 	if err != nil {
 		return err
 	}
-	if loc.Kind != location.KindPath && loc.Kind != location.KindLayout {
+	if !loc.IsLocal() {
 		err := errors.New("is not on this machine")
 		return hint.With(err, "name a file or folder: what it has of the model is copied from there")
 	}
 	fi, err := os.Stat(loc.Path)
 	_, listed := os.Lstat(filepath.Join(loc.Path, carton.ManifestName))
-	if loc.Kind == location.KindLayout || err != nil || !fi.IsDir() || !errors.Is(listed, fs.ErrNotExist) {
+	if loc.Kind != location.KindPath || err != nil || !fi.IsDir() || !errors.Is(listed, fs.ErrNotExist) {
 		return c.addCarton(ctx, copies, loc)
 	}
 	for _, folder := range []string{folder, "", "model"} {

@@ -94,7 +94,7 @@ func TestAnAnnotationIsNoProof(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repo, err := fresh().site(t.Context(), location.Location{Kind: location.KindRegistry, Registry: r.Host, Repository: "m"}, true)
+	repo, err := fresh().site(t.Context(), location.Location{Kind: location.KindRegistry, Registry: r.Host, Repository: "m"}, writing)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,13 +66,15 @@ func parseArtifact(ref string) (location.Location, error) {
 func (c *Client) pushFrom(ctx context.Context, from location.Location, ref string, opts PushOptions) (*PushResult, error) {
 	p := &push{opts: opts, name: from.Redacted(), call: c.call()}
 	to, err := p.destination(ref)
-	if err == nil && to.Kind == location.KindLayout && (from.Kind != to.Kind || !sameFolder(from.Path, to.Path)) {
+	if itself := from.Kind == to.Kind && to.IsLocal() && sameFile(from.Path, to.Path); itself {
+		p.opts.Force = false // which would take from an archive what is not pushed
+	} else if err == nil && to.IsLocal() {
 		err = refuseInside(from, to.Path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
 	}
-	if p.site, err = c.site(ctx, to, true); err != nil {
+	if p.site, err = c.site(ctx, to, p.opts.opening()); err != nil {
 		return nil, fmt.Errorf("push %s: %w", to, err)
 	}
 	src, err := p.call.open(ctx, from, OpenOptions{preferred: p.site, readsConfig: opts.Mapping.KeepsForm()})
@@ -91,7 +93,7 @@ func (c *Client) PushSource(ctx context.Context, src carton.Source, name, ref st
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
 	}
-	if p.site, err = c.site(ctx, to, true); err != nil {
+	if p.site, err = c.site(ctx, to, p.opts.opening()); err != nil {
 		return nil, fmt.Errorf("push %s: %w", to, err)
 	}
 	return p.run(ctx)
@@ -109,9 +111,8 @@ type push struct {
 	call *call
 	// imageTags are those of the image form; nil where none is pushed.
 	imageTags  []string
-	images     []*tagged // what those point to, nil where there is no such tag
-	unloadable []string  // why the format's loader fails on it
-	left       []string  // image forms of other models, beside the tags that move
+	unloadable []string // why the format's loader fails on it
+	left       []string // image forms of other models, beside the tags that move
 }
 
 // destination says where a push goes, and under which tags.
@@ -157,10 +158,10 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 	switch {
 	case p.opts.DryRun:
 		err = p.ask(ctx, forms, result)
-	case forms.Image != nil:
-		err = p.sendBoth(ctx, forms, result)
+	case p.site.archive != nil:
+		err = p.fill(ctx, forms, result)
 	default:
-		err = p.send(ctx, art, result)
+		err = p.sendAll(ctx, forms, result)
 	}
 	if err != nil {
 		return nil, p.blame(err)
@@ -219,14 +220,13 @@ func (p *push) checkTags(ctx context.Context) error {
 	store, modelHash := p.site.store, p.src.Manifest().ModelHash()
 	switch {
 	case p.opts.Mapping.Image:
-		var err error
-		p.images, err = checkImageTags(ctx, store, p.imageTags)
+		err := checkImageTags(ctx, store, p.imageTags, modelHash, false)
 		if err == nil && p.opts.ImageTag != "" {
 			p.left, err = leftBehind(ctx, store, p.tags, modelHash)
 		}
 		p.left = slices.DeleteFunc(p.left, func(tag string) bool { return slices.Contains(p.imageTags, tag) })
 		return err
-	case !p.opts.LeaveImage:
+	case !p.opts.LeaveImage && !p.opts.NoClobber: // which moves no tag away from an image form
 		return refuseDrift(ctx, store, p.tags, modelHash, p.opts.Mapping.Compat)
 	}
 	return nil
@@ -283,6 +283,32 @@ func (p *push) expected(forms *convert.Forms) *PushResult {
 	return result
 }
 
+// fill makes an archive of all that is pushed, unless it is there.
+func (p *push) fill(ctx context.Context, forms *convert.Forms, result *PushResult) error {
+	w := p.site.archive
+	contents := []layout.ArchiveContent{{Artifact: forms.Artifact, Tags: p.tags}}
+	if forms.Image != nil {
+		contents = append(contents, layout.ArchiveContent{Artifact: forms.Image, Tags: p.imageTags})
+	}
+	there, err := w.Begin(ctx, contents)
+	if there {
+		result.exists()
+		return nil
+	}
+	if err == nil {
+		err = p.sendAll(ctx, forms, result)
+	}
+	return w.End(err)
+}
+
+// sendAll pushes the artifact, and its image form where that was asked for.
+func (p *push) sendAll(ctx context.Context, forms *convert.Forms, result *PushResult) error {
+	if forms.Image != nil {
+		return p.sendBoth(ctx, forms, result)
+	}
+	return p.send(ctx, forms.Artifact, result)
+}
+
 // send pushes the artifact.
 func (p *push) send(ctx context.Context, art *layout.Artifact, result *PushResult) error {
 	pushed, err := layout.Push(ctx, p.site.store, art, layout.PushOptions{
@@ -292,6 +318,14 @@ func (p *push) send(ctx context.Context, art *layout.Artifact, result *PushResul
 		result.took(pushed)
 	}
 	return err
+}
+
+// exists notes that there was nothing to do.
+func (r *PushResult) exists() {
+	r.AlreadyThere = true
+	for i := range r.Layers {
+		r.Layers[i].Status = string(layout.Exists)
+	}
 }
 
 // took notes what became of the artifact's blobs.

@@ -41,6 +41,8 @@ type PushResult struct {
 	Seconds float64 `json:"seconds"`
 	// DryRun: nothing was sent.
 	DryRun bool `json:"dryRun,omitempty"`
+	// AlreadyThere: all of it was there, as it is; nothing was done.
+	AlreadyThere bool `json:"alreadyThere,omitempty"`
 }
 
 // SourceArtifact is an artifact that was pushed from.

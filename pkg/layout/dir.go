@@ -2,7 +2,6 @@ package layout
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -86,13 +85,8 @@ func (d *Dir) check() error {
 	if err != nil {
 		return err
 	}
-	var l ocispec.ImageLayout
-	if err := checkJSON(b, layoutShape); err != nil {
-		return errorf(ErrFormat, filepath.Join(d.path, ocispec.ImageLayoutFile), "%s", err)
-	}
-	if err := json.Unmarshal(b, &l); err != nil || l.Version != ocispec.ImageLayoutVersion {
-		return errorf(ErrFormat, filepath.Join(d.path, ocispec.ImageLayoutFile), "got the version %s, want %s",
-			quote(l.Version), ocispec.ImageLayoutVersion)
+	if err := checkVersion(filepath.Join(d.path, ocispec.ImageLayoutFile), b); err != nil {
+		return err
 	}
 	return d.checkFolders()
 }
@@ -151,7 +145,7 @@ func (d *Dir) create(ctx context.Context) error {
 	}
 	// What makes the folder a layout comes last.
 	return d.write(ctx, ocispec.ImageLayoutFile, false, func() ([]byte, error) {
-		return marshal(ocispec.ImageLayout{Version: ocispec.ImageLayoutVersion})
+		return []byte(layoutFile), nil
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/carton-oci/carton-oci/internal/download"
-	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/opencontainers/go-digest"
@@ -46,20 +45,14 @@ func (d *Dir) OpenRange(ctx context.Context, desc ocispec.Descriptor, off, n int
 	if err != nil {
 		return nil, err
 	}
-	if size != desc.Size {
-		return nil, errorf(ErrDigest, string(desc.Digest), "is %d bytes in %s, want %d", size, quote(d.path), desc.Size)
-	}
-	if n < 0 {
-		n = size - off
-	}
-	if err := checkRange(desc, off, n); err != nil {
+	if n, err = rangeOf(desc, size, off, n, d.path); err != nil {
 		return nil, err
 	}
 	f, err := d.openFile(blobPath(desc.Digest))
 	if err != nil {
 		return nil, err
 	}
-	return iox.ReadCloser{Reader: &iox.Exactly{R: io.NewSectionReader(f, off, n), N: n}, Closer: f}, nil
+	return section(f, f, off, n), nil
 }
 
 // checkRange wants n bytes from off to lie inside the blob.
@@ -109,27 +102,40 @@ func (d *Dir) PushStream(context.Context, int64, Opener, Watch) (digest.Digest, 
 
 // fill brings a layer's bytes to its file, and gives that its name.
 func (d *Dir) fill(ctx context.Context, f *place.File, l Layer, w Watch) error {
-	var resumed int64 // that w was told of
+	filling := &filling{Watch: w}
 	partial := download.NewPartial(f)
-	err := partial.End(l.download(ctx, f, partial, func(e progress.Event) {
-		switch e.State {
-		case progress.Resumed:
-			resumed = e.Done
-			w.Resumed(e.Done)
-		case progress.Moving, progress.Finished:
-			w.Moved(e.Done)
-		case progress.Retrying:
-			w.Retrying(e.Done, e.Err)
-		}
-	}))
+	err := partial.End(l.download(ctx, f, partial, filling.report))
 	if err != nil {
 		return attempted{err}
 	}
-	if n := partial.Resumed(); n != resumed {
-		w.Resumed(n)
-	}
-	w.Sent(l.Size - partial.Resumed())
+	filling.end(l.Size, partial.Resumed())
 	return nil
+}
+
+// filling tells a Watch of a download.
+type filling struct {
+	Watch
+	resumed int64 // that it was told of
+}
+
+func (f *filling) report(e progress.Event) {
+	switch e.State {
+	case progress.Resumed:
+		f.resumed = e.Done
+		f.Resumed(e.Done)
+	case progress.Moving, progress.Finished:
+		f.Moved(e.Done)
+	case progress.Retrying:
+		f.Retrying(e.Done, e.Err)
+	}
+}
+
+// end tells of a blob that is there, of which resumed bytes were of use.
+func (f *filling) end(size, resumed int64) {
+	if resumed != f.resumed {
+		f.Resumed(resumed)
+	}
+	f.Sent(size - resumed)
 }
 
 // attempted is an error after several attempts: whoever called makes no more.
@@ -140,7 +146,7 @@ func (attempted) Temporary() bool { return false }
 
 // download fills the blob's file.
 func (l *Layer) download(ctx context.Context, f *place.File, partial *download.Partial, watch progress.Func) error {
-	job := l.job(ctx, f)
+	job := l.job(ctx, unclosed{f})
 	err := partial.TakeOver(ctx, string(l.Digest), &job)
 	if err == nil {
 		err = f.Truncate(l.Size)
@@ -151,10 +157,15 @@ func (l *Layer) download(ctx context.Context, f *place.File, partial *download.P
 	return partial.Run(ctx, download.Options{Concurrency: l.Connections, Progress: watch})
 }
 
+// part is the layer as what is downloaded.
+func (l *Layer) part() download.Part {
+	return download.Part{Name: l.label(), Size: l.Size, SHA256: l.Digest.Encoded(), Ranged: l.OpenRange != nil}
+}
+
 // job is the download of a layer into a file.
-func (l *Layer) job(ctx context.Context, f *place.File) download.Job {
+func (l *Layer) job(ctx context.Context, f download.File) download.Job {
 	return download.Job{
-		Parts:  []download.Part{{Name: l.label(), Size: l.Size, SHA256: l.Digest.Encoded(), Ranged: l.OpenRange != nil}},
+		Parts:  []download.Part{l.part()},
 		Extent: l.Size,
 		Range:  func(ctx context.Context, _ int, off, n int64) (io.ReadCloser, error) { return l.OpenRange(ctx, off, n) },
 		Whole: func(ctx context.Context, _ int) (io.ReadCloser, error) {
@@ -164,7 +175,7 @@ func (l *Layer) job(ctx context.Context, f *place.File) download.Job {
 			}
 			return NewVerifier(r, l.Descriptor), nil
 		},
-		Create: func(int) (download.File, error) { return unclosed{f}, nil },
+		Create: func(int) (download.File, error) { return f, nil },
 		Done: func(_ int, _ download.File, _ int64, crc uint32) error {
 			if l.OpenRange == nil || l.CheckRanges == nil {
 				return nil
@@ -202,17 +213,23 @@ func (d *Dir) look(ctx context.Context, desc ocispec.Descriptor, moved func(off 
 	case size != desc.Size:
 		return false, true, nil
 	}
-	r, err := d.OpenRange(ctx, desc, 0, -1)
-	if err != nil {
-		return false, false, err
-	}
-	v := NewVerifier(r, desc)
-	defer v.Close()
-	_, err = io.CopyBuffer(&sentWriter{ctx: ctx, w: io.Discard, sent: moved}, readerFunc(v.Read), make([]byte, copyBuffer))
+	err = readThrough(ctx, d, desc, moved)
 	if errors.Is(err, ErrDigest) {
 		return false, true, nil
 	}
 	return err == nil, false, err
+}
+
+// readThrough reads a blob to its end, and returns what is wrong with it. moved, which
+// may be nil, is told how far it is.
+func readThrough(ctx context.Context, f Fetcher, desc ocispec.Descriptor, moved func(off int64)) error {
+	r, err := OpenBlob(ctx, f, desc)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = io.CopyBuffer(&sentWriter{ctx: ctx, w: io.Discard, sent: moved}, readerFunc(r.Read), make([]byte, copyBuffer))
+	return err
 }
 
 // sentWriter tells how far a copy is, and stops it with its context. It lives

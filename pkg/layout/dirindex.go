@@ -119,6 +119,11 @@ func (d *Dir) readIndex() (*indexFile, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseIndexFile(name, b)
+}
+
+// parseIndexFile reads the bytes of index.json; name is what errors call it.
+func parseIndexFile(name string, b []byte) (*indexFile, error) {
 	if err := checkJSON(b, manifestShape); err != nil {
 		return nil, &Error{Object: name, Kind: ErrFormat, Err: err}
 	}

@@ -7,6 +7,7 @@ import (
 	"oras.land/oras-go/v2/errdef"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/place"
 )
 
 // The kinds of fault that OCI content and its places can have. An error of this
@@ -25,6 +26,8 @@ var (
 	ErrFormat = errtext.Content("breaks the OCI format")
 	// ErrLimit: over one of the limits that this package exports.
 	ErrLimit = errtext.Content("over the limit")
+	// ErrExist: an output exists and was not to be replaced.
+	ErrExist = place.ErrExist
 	// ErrTagExists: a tag points to something else and was not to be moved.
 	ErrTagExists = errors.New("tag exists already")
 )

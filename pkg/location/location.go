@@ -1,5 +1,6 @@
 // Package location says what a word names: a file or folder on this machine, an
-// image layout, a registry's reference, an https address, a hub's repository. [Parse] has the rules.
+// image layout, an archive of one, a registry's reference, an https address. [Parse]
+// has the rules.
 package location
 
 import (
@@ -23,11 +24,15 @@ func Errorf(s, format string, args ...any) error {
 	return errtext.WithKind(fmt.Errorf("%q: %s", secret.Redact(s), fmt.Sprintf(format, args...)), ErrLocation)
 }
 
-// HubPrefix is what the name of a hub's repository begins with: "hf:org/name@main".
-const HubPrefix = "hf:"
-
 // Ext is what a carton's file name ends in.
 const Ext = ".carton"
+
+// ArchiveExt is what the file name of an archive ends in that is named without
+// "oci-archive:".
+const ArchiveExt = ".oci.tar"
+
+// archivePrefix is what any other archive is named with.
+const archivePrefix = "oci-archive:"
 
 // Kind says what sort of place a [Location] is.
 type Kind int
@@ -42,27 +47,23 @@ const (
 	KindRegistry
 	// KindURL: a carton that a web server serves.
 	KindURL
-	// KindHub: a repository of a model hub, which is no carton: one is made of its
-	// files (package hub).
-	KindHub
+	// KindArchive: an artifact in a tar of an image layout.
+	KindArchive
 )
 
 // Location is a place that holds a carton, or is to hold one.
 type Location struct {
 	// Kind says which of the other fields count.
 	Kind Kind
-	// Path is the carton of KindPath, or the folder of KindLayout, as the
-	// operating system writes it.
+	// Path is the carton of KindPath, the folder of KindLayout, or the file of
+	// KindArchive, as the operating system writes it.
 	Path string
 	// URL is the address of KindURL.
 	URL string
-	// Registry and Repository are those of KindRegistry; KindHub has a Repository,
-	// too, as in "org/name".
+	// Registry and Repository are those of KindRegistry.
 	Registry, Repository string
-	// Revision is the branch, tag or commit of KindHub, "" where none is named.
-	Revision string
-	// Tag and Digest say which artifact, for KindLayout and KindRegistry. Either
-	// may be empty. Where both are given the digest decides what is read.
+	// Tag and Digest say which artifact, for KindLayout, KindArchive and KindRegistry.
+	// Either may be empty. Where both are given the digest decides what is read.
 	Tag    string
 	Digest digest.Digest
 }
@@ -78,12 +79,11 @@ func (l Location) String() string {
 		if strings.HasPrefix(l.Path, "//") {
 			s = "oci:" + filepath.Clean(l.Path)
 		}
-	case KindHub:
-		s = HubPrefix + l.Repository
-		if l.Revision != "" {
-			s += "@" + l.Revision
+	case KindArchive:
+		s = l.Path
+		if !strings.HasSuffix(s, ArchiveExt) || strings.ContainsAny(s, ":@?") {
+			s = archivePrefix + s
 		}
-		return s
 	case KindRegistry:
 		s = l.Registry + "/" + l.Repository
 	default:
@@ -95,7 +95,7 @@ func (l Location) String() string {
 	if l.Digest != "" {
 		s += "@" + l.Digest.String()
 	}
-	if l.Kind == KindRegistry && strings.HasSuffix(s, Ext) {
+	if l.Kind == KindRegistry && (strings.HasSuffix(s, Ext) || isArchive(s)) {
 		return "oci://" + s // else it would be a path
 	}
 	return s
@@ -110,9 +110,16 @@ func (l Location) Redacted() string {
 	return l.String()
 }
 
-// IsArtifact reports whether the location is an artifact in a registry or an
-// image layout, and not a carton by itself.
-func (l Location) IsArtifact() bool { return l.Kind == KindLayout || l.Kind == KindRegistry }
+// IsArtifact reports whether the location is an artifact in a registry, an image
+// layout or an archive, and not a carton by itself.
+func (l Location) IsArtifact() bool {
+	return l.Kind == KindLayout || l.Kind == KindArchive || l.Kind == KindRegistry
+}
+
+// IsLocal reports whether the location is a file or folder on this machine.
+func (l Location) IsLocal() bool {
+	return l.Kind == KindPath || l.Kind == KindLayout || l.Kind == KindArchive
+}
 
 // Reference is what a store is asked for: the digest where there is one, else
 // the tag. "" where the location names neither.

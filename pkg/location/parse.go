@@ -19,10 +19,10 @@ import (
 //   - "oci://host/repository:tag" is a reference into a registry, as Helm, Flux
 //     and KServe write it, and "https://…" is the address of a carton; no other
 //     scheme is read;
-//   - "oci:DIR:TAG", "oci:DIR@DIGEST" and "oci:DIR" are an image layout; no other
-//     transport of skopeo's ("docker:", "oci-archive:", "dir:") is read;
-//   - "hf:ORG/NAME@REV" and "hf:ORG/NAME" are a repository of a model hub, also with
-//     two slashes behind the colon;
+//   - "oci:DIR:TAG", "oci:DIR@DIGEST" and "oci:DIR" are an image layout, and
+//     "oci-archive:FILE:TAG" and so on a tar of one; no other transport of skopeo's
+//     ("docker:", "docker-archive:", "dir:") is read;
+//   - "FILE.oci.tar", "FILE.oci.tar:TAG" and "FILE.oci.tar@DIGEST" are such a tar;
 //   - what begins with ".", "/" or "~/", or ends in ".carton", is a path;
 //   - what has "localhost", a "." or a ":" before its first "/" is a reference
 //     into a registry: "host/repository:tag", "host/repository@sha256:…";
@@ -33,14 +33,14 @@ import (
 // leading "~/" is the user's home, also behind "oci:", where shells leave it.
 // Errors show neither user info nor a query.
 func Parse(s string) (Location, error) {
-	if loc, ok, err := parseHub(s); ok {
-		return loc, err
-	}
 	if loc, ok, err := parseScheme(s); ok {
 		return loc, err
 	}
 	if rest, ok := strings.CutPrefix(s, "oci:"); ok {
-		return parseLayout(s, rest)
+		return parseLayout(s, Location{Kind: KindLayout, Path: rest}, "folder, want oci:DIR:TAG")
+	}
+	if rest, ok := strings.CutPrefix(s, archivePrefix); ok || isArchive(s) {
+		return parseLayout(s, Location{Kind: KindArchive, Path: rest}, "file, want "+archivePrefix+"FILE:TAG")
 	}
 	if ok, err := parseTransport(s); ok {
 		return Location{}, err
@@ -60,13 +60,23 @@ func Parse(s string) (Location, error) {
 		}
 	}
 	err := Errorf(s, "names no registry and no file or folder that exists")
-	return Location{}, hint.With(err, "write ./%s for a path, host/%[1]s for a registry, oci:DIR:TAG for an image layout", cleaned(secret.Redact(s)))
+	return Location{}, hint.With(err, "write ./%s for a path, host/%[1]s for a registry, oci:DIR:TAG for an image layout, oci-archive:FILE:TAG for a tar of one", cleaned(secret.Redact(s)))
 }
 
 // ParseDestination says where a push goes, and all tags that it moves: an artifact's
 // location, followed by more tags behind commas ("host/repository:1,1.2,latest").
 // The first tag, or the digest, is the location's; there must be one.
 func ParseDestination(s string) (loc Location, tags []string, err error) {
+	loc, tags, err = ParseCopyDestination(s)
+	if err == nil && loc.Reference() == "" {
+		return Location{}, nil, Errorf(s, "got no tag, want %s:TAG", secret.Redact(s))
+	}
+	return loc, tags, err
+}
+
+// ParseCopyDestination is [ParseDestination] of a place that needs no tag, because
+// that of the source is taken.
+func ParseCopyDestination(s string) (loc Location, tags []string, err error) {
 	for {
 		i := strings.LastIndexByte(s, ',')
 		if i < 0 || registry.CheckTag(s[i+1:]) != nil {
@@ -81,9 +91,7 @@ func ParseDestination(s string) (loc Location, tags []string, err error) {
 		return Location{}, nil, err
 	case !loc.IsArtifact():
 		err := Errorf(loc.Redacted(), "got a carton, want a place in a registry or an image layout")
-		return Location{}, nil, hint.With(err, "write host/repository:TAG, without https://, or oci:DIR:TAG")
-	case loc.Reference() == "":
-		return Location{}, nil, Errorf(s, "got no tag, want %s:TAG", secret.Redact(s))
+		return Location{}, nil, hint.With(err, "write host/repository:TAG, without https://, oci:DIR:TAG, or FILE%s:TAG", ArchiveExt)
 	case loc.Tag == "" && len(tags) > 0:
 		return Location{}, nil, Errorf(s, "got tags behind a digest, want %s:TAG", loc.Untagged())
 	}
@@ -93,22 +101,42 @@ func ParseDestination(s string) (loc Location, tags []string, err error) {
 	return loc, tags, nil
 }
 
-func parseLayout(s, rest string) (Location, error) {
-	loc := Location{Kind: KindLayout, Path: rest}
-	if i := strings.LastIndexByte(rest, '@'); i >= 0 && strings.HasPrefix(rest[i+1:], "sha") {
-		if err := layout.CheckDigest(digest.Digest(rest[i+1:])); err != nil {
+// isArchive reports whether s names an archive by what its file name ends in.
+func isArchive(s string) bool {
+	path, _, _ := splitReference(s)
+	return strings.HasSuffix(path, ArchiveExt) && secret.Redact(s) == s
+}
+
+// splitReference takes a tag and a digest, which are not judged, off a path.
+func splitReference(s string) (path, tag, dgst string) {
+	path = s
+	if i := strings.LastIndexByte(path, '@'); i >= 0 && strings.HasPrefix(path[i+1:], "sha") {
+		path, dgst = path[:i], path[i+1:]
+	}
+	if i := strings.LastIndexByte(path, ':'); i >= 0 && !strings.ContainsAny(path[i:], `/\`) {
+		path, tag = path[:i], path[i:]
+	}
+	return path, tag, dgst
+}
+
+// parseLayout reads the Path of an image layout, or of an archive, with what says
+// which artifact; missing is what to say where there is none.
+func parseLayout(s string, loc Location, missing string) (Location, error) {
+	path, tag, dgst := splitReference(loc.Path)
+	if dgst != "" {
+		if err := layout.CheckDigest(digest.Digest(dgst)); err != nil {
 			return Location{}, Errorf(s, "%v", err)
 		}
-		loc.Path, loc.Digest = rest[:i], digest.Digest(rest[i+1:])
 	}
-	if i := strings.LastIndexByte(loc.Path, ':'); i >= 0 && !strings.ContainsAny(loc.Path[i:], `/\`) {
-		loc.Path, loc.Tag = loc.Path[:i], loc.Path[i+1:]
-		if err := registry.CheckTag(loc.Tag); err != nil {
+	if tag != "" {
+		if err := registry.CheckTag(tag[1:]); err != nil {
 			return Location{}, Errorf(s, "%v", err)
 		}
+		loc.Tag = tag[1:]
 	}
+	loc.Path, loc.Digest = path, digest.Digest(dgst)
 	if loc.Path == "" {
-		return Location{}, Errorf(s, "got no folder, want oci:DIR:TAG")
+		return Location{}, Errorf(s, "got no %s", missing)
 	}
 	loc.Path = expandHome(loc.Path)
 	return loc, nil

@@ -13,11 +13,12 @@ import (
 // single letter, which is a drive of Windows.
 var schemeRule = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]+)://`)
 
-// transportRule is what skopeo and podman write before a place, but for "oci:".
+// transportRule is what skopeo and podman write before a place, but for "oci:" and
+// "oci-archive:".
 // Digits up to a slash behind it are the port of a host that is called so.
 // https://github.com/containers/image/blob/v5.36.2/docs/containers-transports.5.md
 var (
-	transportRule = regexp.MustCompile(`^(containers-storage|dir|docker|docker-archive|docker-daemon|oci-archive|oci-layout|ostree|sif):`)
+	transportRule = regexp.MustCompile(`^(containers-storage|dir|docker|docker-archive|docker-daemon|oci-layout|ostree|sif):`)
 	portRule      = regexp.MustCompile(`^[0-9]+/`)
 )
 
@@ -69,16 +70,14 @@ func otherScheme(scheme, typed, rest string) error {
 		return hint.With(err, "write %s", ref)
 	case "file:":
 		return hint.With(err, "write the path alone, without %s", scheme)
-	case "huggingface:":
-		return hint.With(err, "write hf:ORG/NAME or hf:ORG/NAME@REV for a repository of the hub")
+	case "hf:", "huggingface:":
+		return hint.With(err, "download the files into a folder first, then pack the folder: %s DIR", hint.Pack)
 	case "s3:", "gs:", "az:", "abfs:", "abfss:", "ftp:", "sftp:":
 		return hint.With(err, "download it first; a carton that a web server serves can be named by its https:// address")
-	case "oci-archive:":
-		return hint.With(err, "extract the archive into a folder, with tar -x, and name the folder: oci:DIR:TAG")
 	case "oci-layout:":
 		return hint.With(err, "write oci:DIR:TAG for an image layout")
 	case "containers-storage:", "dir:", "docker-archive:", "docker-daemon:", "ostree:", "sif:":
-		return hint.With(err, "carton-oci reads image layouts: skopeo copy to oci:DIR:TAG, and name that")
+		return hint.With(err, "carton-oci reads image layouts and tars of them: skopeo copy to oci:DIR:TAG or oci-archive:FILE:TAG, and name that")
 	}
 	return hint.With(err, "write host/repository:TAG for a registry, oci:DIR:TAG for an image layout, https://… for a carton on a web server, or a path")
 }

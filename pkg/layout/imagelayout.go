@@ -1,0 +1,210 @@
+package layout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"strings"
+
+	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// imageLayout is an image layout, in a folder or in an archive.
+type imageLayout interface {
+	Fetcher
+	Stat(ctx context.Context, dgst digest.Digest) (int64, error)
+	// Path is where it is, as errors call it.
+	Path() string
+	// open returns its index.
+	open() (*indexFile, error)
+}
+
+// resolveIn is [Fetcher].Resolve. A digest is also found where no entry of index.json
+// lists it, as long as the layout holds the manifest.
+func resolveIn(ctx context.Context, l imageLayout, reference string) (ocispec.Descriptor, error) {
+	index, err := l.open()
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	if reference == "" {
+		return index.only(l.Path())
+	}
+	dgst := digest.Digest(reference)
+	byDigest := CheckDigest(dgst) == nil
+	var found *indexEntry
+	for i := range index.Manifests {
+		e := &index.Manifests[i]
+		if byDigest && e.Digest == dgst {
+			return e.plain(l.Path())
+		}
+		if byDigest || e.tag() == "" || e.tag() != reference {
+			continue
+		}
+		if found != nil && found.Digest != e.Digest {
+			return ocispec.Descriptor{}, hint.With(errorf(ErrFormat, reference, "names two manifests in %s", quote(l.Path())),
+				"say which one by its digest: %s or %s", found.Digest, e.Digest)
+		}
+		found = e
+	}
+	switch {
+	case found != nil:
+		return found.plain(l.Path())
+	case byDigest:
+		return describe(ctx, l, dgst)
+	}
+	return ocispec.Descriptor{}, index.listed(errorf(ErrNotFound, reference, "no such tag in %s", quote(l.Path())))
+}
+
+// only describes the one manifest that all entries list.
+func (x *indexFile) only(path string) (ocispec.Descriptor, error) {
+	for i := range x.Manifests {
+		if x.Manifests[i].Digest != x.Manifests[0].Digest {
+			return ocispec.Descriptor{}, x.listed(errorf(ErrNotFound, "", "%s has several manifests", quote(path)))
+		}
+	}
+	if len(x.Manifests) == 0 {
+		return ocispec.Descriptor{}, errorf(ErrNotFound, "", "%s has no manifest", quote(path))
+	}
+	e := &x.Manifests[0]
+	desc, err := e.plain(path)
+	if err == nil && len(x.Manifests) == 1 && isTag(e.tag()) {
+		desc.Annotations = map[string]string{ocispec.AnnotationRefName: e.tag()}
+	}
+	return desc, err
+}
+
+// maxListed is how many of a folder's manifests are named in an error.
+const maxListed = 10
+
+// listed adds to the error for a tag that is not there what there is.
+func (x *indexFile) listed(err error) error {
+	var names []string
+	for i := range x.Manifests {
+		e := &x.Manifests[i]
+		switch {
+		case isTag(e.tag()):
+			names = append(names, hint.Quote(e.tag()))
+		case CheckDigest(e.Digest) == nil:
+			names = append(names, string(e.Digest))
+		}
+	}
+	if len(names) == 0 {
+		return err
+	}
+	if n := len(names) - maxListed; n > 0 {
+		names = append(names[:maxListed], fmt.Sprintf("and %d more", n))
+	}
+	return hint.With(err, "it has %s", hint.Text(strings.Join(names, ", ")))
+}
+
+// plain returns the descriptor of an entry that is going to be used.
+func (e *indexEntry) plain(path string) (ocispec.Descriptor, error) {
+	if err := CheckDescriptor(e.Descriptor); err != nil {
+		return ocispec.Descriptor{}, &Error{Object: filepath.Join(path, ocispec.ImageIndexFile), Kind: ErrFormat, Err: err}
+	}
+	return plainDescriptor(e.Descriptor), nil
+}
+
+// plainDescriptor leaves out what a place says about a manifest.
+func plainDescriptor(desc ocispec.Descriptor) ocispec.Descriptor {
+	return ocispec.Descriptor{
+		MediaType: desc.MediaType, Digest: desc.Digest, Size: desc.Size, ArtifactType: desc.ArtifactType,
+	}
+}
+
+// describe finds out what kind of manifest a blob is.
+func describe(ctx context.Context, l imageLayout, dgst digest.Digest) (ocispec.Descriptor, error) {
+	size, err := l.Stat(ctx, dgst)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	none := errorf(ErrNotFound, string(dgst), "is a blob of %s and no manifest", quote(l.Path()))
+	if size > MaxManifestBytes {
+		return ocispec.Descriptor{}, none
+	}
+	desc := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: dgst, Size: size}
+	b, err := ReadBlob(ctx, l, desc, MaxManifestBytes)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	var m struct {
+		MediaType    string          `json:"mediaType"`
+		ArtifactType string          `json:"artifactType"`
+		Layers       json.RawMessage `json:"layers"`
+		Manifests    json.RawMessage `json:"manifests"`
+	}
+	if json.Unmarshal(b, &m) != nil || (m.Layers == nil) == (m.Manifests == nil) {
+		return ocispec.Descriptor{}, none
+	}
+	desc.ArtifactType = m.ArtifactType
+	switch {
+	case m.MediaType != "":
+		desc.MediaType = m.MediaType
+	case m.Manifests != nil:
+		desc.MediaType = ocispec.MediaTypeImageIndex
+	}
+	return desc, nil
+}
+
+// tagsIn is [Fetcher].Tags.
+func tagsIn(l imageLayout) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		index, err := l.open()
+		if err != nil {
+			yield("", err)
+			return
+		}
+		given := map[string]bool{}
+		for i := range index.Manifests {
+			tag := index.Manifests[i].tag()
+			if !isTag(tag) || given[tag] {
+				continue
+			}
+			given[tag] = true
+			if !yield(tag, nil) {
+				return
+			}
+		}
+	}
+}
+
+// referrersIn is [Fetcher].Referrers.
+func referrersIn(ctx context.Context, l imageLayout, subject ocispec.Descriptor, artifactType string) ([]ocispec.Descriptor, error) {
+	index, err := l.open()
+	if err != nil {
+		return nil, err
+	}
+	list := ReferrerList{ArtifactType: artifactType}
+	for i := range index.Manifests {
+		e := &index.Manifests[i]
+		if e.Digest == subject.Digest || CheckDescriptor(e.Descriptor) != nil {
+			continue
+		}
+		b, err := l.FetchManifest(ctx, e.Descriptor)
+		switch {
+		case err != nil && !isContent(err):
+			return nil, err
+		case err != nil:
+			continue
+		}
+		if e.tag() == ReferrersTag(subject.Digest) {
+			if listed, err := ParseIndex(b); err == nil {
+				if err := list.Add(listed.Manifests...); err != nil {
+					return nil, err
+				}
+			}
+		}
+		named, desc := ReferrerOf(plainDescriptor(e.Descriptor), b)
+		if named == nil || named.Digest != subject.Digest {
+			continue
+		}
+		if err := list.Add(desc); err != nil {
+			return nil, err
+		}
+	}
+	return list.All, nil
+}
