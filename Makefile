@@ -74,6 +74,13 @@ e2e: ## the built binary against real servers
 e2e-cri: ## pods on a real containerd, with models as volumes (root; needs runc)
 	$(GOTEST) -C e2e/kubernetes -count=1 -timeout=30m ./cri
 
+# The same test as in make test, with a model of PEERS_BYTES. It counts bytes.
+PEERS_BYTES ?= 1073741824
+
+.PHONY: e2e-peers
+e2e-peers: ## nodes that have a model of 1 GiB from each other, with the registry gone (root)
+	CARTON_OCI_PEERS_BYTES=$(PEERS_BYTES) $(GOTESTS) -C e2e -count=1 -timeout=30m -v -run=TestNodesHaveModelsFromEachOther .
+
 # What is hostile, or fails, all of it: every case of docs/cases.txt, every n-th
 # system call for every n, and many more transfers than make test tries. Its figures
 # are those of docs/reliability.md. Debian: apt-get install strace.

@@ -1,0 +1,245 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/carton-oci/carton-oci/e2e/internal/containerd"
+	"github.com/carton-oci/carton-oci/e2e/internal/testregistry"
+	"github.com/carton-oci/carton-oci/internal/testenv"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// The promise: nodes can have the image form from each other, and from a daemon that
+// fetches by pieces, when the registry is gone. The nodes are real containerds; the two
+// daemons are played, by the rules that Spegel and Dragonfly have: neither can be built
+// here, as the module proxy has no list of versions of theirs.
+
+// peersSize is how large the model is: CARTON_OCI_PEERS_BYTES, or small.
+func peersSize(t *testing.T) int64 {
+	text := os.Getenv("CARTON_OCI_PEERS_BYTES")
+	if text == "" {
+		return 16 << 20
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// layerPeer hands out what is in a node's containerd, as Spegel does: what it is asked
+// for by digest, and the tags of the node's own images.
+type layerPeer struct {
+	t     *testing.T
+	node  *containerd.Server
+	bytes atomic.Int64
+}
+
+func (p *layerPeer) file(digest string) string {
+	return filepath.Join(p.node.Dir(), "root", "io.containerd.content.v1.content", "blobs", "sha256", strings.TrimPrefix(digest, "sha256:"))
+}
+
+// digestOf returns the digest of an image that the node has: a line of ctr is the name,
+// media type and digest.
+func (p *layerPeer) digestOf(name string) string {
+	list, err := p.node.Ctr("images", "ls")
+	if err != nil {
+		p.t.Error(err)
+	}
+	for line := range strings.Lines(list) {
+		if fields := strings.Fields(line); len(fields) > 2 && fields[0] == name {
+			return fields[2]
+		}
+	}
+	return ""
+}
+
+func (p *layerPeer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	digest := path.Base(r.URL.Path)
+	repository, manifest, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v2/"), "/manifests/")
+	if ok && !strings.Contains(manifest, ":") {
+		digest = p.digestOf(r.URL.Query().Get("ns") + "/" + repository + ":" + manifest)
+	}
+	f, err := os.Open(p.file(digest))
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	defer f.Close()
+	if ok {
+		w.Header().Set("Content-Type", ocispec.MediaTypeImageManifest)
+	} else {
+		w.Header().Set("Content-Type", "application/octet-stream")
+	}
+	w.Header().Set("Docker-Content-Digest", digest)
+	http.ServeContent(&countedAnswer{w, &p.bytes}, r, "", time.Time{}, f)
+}
+
+// piecePeer is told to fetch a model ahead of time, asks the registry for blobs by
+// pieces, keeps them, and hands them out, as Dragonfly's daemon does.
+type piecePeer struct {
+	registry string
+	bytes    atomic.Int64 // handed out
+	kept     map[string]*answerKept
+}
+
+type answerKept struct {
+	header http.Header
+	body   []byte
+}
+
+// pieceBytes is what Dragonfly asks for at once.
+const pieceBytes = 4 << 20
+
+func (p *piecePeer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a := p.kept[r.URL.Path]
+	if a == nil {
+		http.NotFound(w, r)
+		return
+	}
+	for _, name := range []string{"Content-Type", "Docker-Content-Digest"} {
+		w.Header().Set(name, a.header.Get(name))
+	}
+	http.ServeContent(&countedAnswer{w, &p.bytes}, r, "", time.Time{}, bytes.NewReader(a.body))
+}
+
+// preheat fetches an image of a repository.
+func (p *piecePeer) preheat(t *testing.T, repository, tag string) {
+	t.Helper()
+	manifest := p.fetch(t, "/v2/"+repository+"/manifests/"+tag)
+	p.kept["/v2/"+repository+"/manifests/"+digest.FromBytes(manifest.body).String()] = manifest
+	var m ocispec.Manifest
+	if err := json.Unmarshal(manifest.body, &m); err != nil {
+		t.Fatal(err)
+	}
+	for _, desc := range append(m.Layers, m.Config) {
+		p.fetch(t, "/v2/"+repository+"/blobs/"+desc.Digest.String())
+	}
+}
+
+func (p *piecePeer) fetch(t *testing.T, path string) *answerKept {
+	t.Helper()
+	a := &answerKept{}
+	for size := int64(1); int64(len(a.body)) < size; {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.registry+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", ocispec.MediaTypeImageManifest)
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", len(a.body), len(a.body)+pieceBytes-1))
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		a.header, a.body = resp.Header, append(a.body, part...)
+		size = int64(len(a.body)) // all, where nothing else is said
+		if _, total, ok := strings.Cut(resp.Header.Get("Content-Range"), "/"); ok && err == nil {
+			size, err = strconv.ParseInt(total, 10, 64)
+		}
+		if err != nil || resp.StatusCode/100 != 2 {
+			t.Fatalf("%s: %s, %v", req.URL, resp.Status, err)
+		}
+	}
+	p.kept[path] = a
+	return a
+}
+
+// countedAnswer counts the bytes of bodies.
+type countedAnswer struct {
+	http.ResponseWriter
+	bytes *atomic.Int64
+}
+
+func (w *countedAnswer) Write(b []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes.Add(int64(n))
+	return n, err
+}
+
+func TestNodesHaveModelsFromEachOther(t *testing.T) {
+	u := newUser(t)
+	size := peersSize(t)
+	writeWeights(t, u.path("large"), 4, size/4)
+	s := testregistry.Start(t, testregistry.Options{})
+	// A door that is shut later: the registry is gone.
+	var gone atomic.Bool
+	door := s.Front(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if gone.Load() {
+				panic(http.ErrAbortHandler)
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	u.must(t, "push", "./large", door.Host+"/org/large:1", "--image")
+	ref := door.Host + "/org/large:1-image"
+	u.must(t, "pull", door.Host+"/org/large:1", "--unpack", u.path("tree"))
+	want := withModels(mountTree(t, u.path("tree")))
+	door.Traffic.Reset()
+
+	// What each node may have sent twice are image manifests and configs.
+	const small = 1 << 20
+	first := containerd.Start(t, containerd.Light)
+	layers := &layerPeer{t: t, node: first}
+	layerHost := serve(t, layers)
+	if err := first.PullFrom(ref, layerHost, door.Host); err != nil {
+		t.Fatal(err)
+	}
+	door.Traffic.Settle()
+	if got := door.Traffic.BlobBytesOut(); got < size || got > size+small {
+		t.Errorf("got %d bytes from the registry for the first node, want the model's %d", got, size)
+	}
+	pieces := &piecePeer{registry: door.Host, kept: map[string]*answerKept{}}
+	pieces.preheat(t, "org/large", "1-image")
+	pieceHost := serve(t, pieces)
+	gone.Store(true)
+	for name, host := range map[string]string{"whole layers": layerHost, "pieces": pieceHost} {
+		t.Run(name, func(t *testing.T) {
+			door.Traffic.Reset()
+			before := layers.bytes.Load() + pieces.bytes.Load()
+			second := containerd.Start(t, containerd.Light)
+			if err := second.PullFrom(ref, host, door.Host); err != nil {
+				t.Fatal(err)
+			}
+			sent, registry := layers.bytes.Load()+pieces.bytes.Load()-before, door.Traffic.BlobBytesOut()
+			if sent < size || sent > size+small || registry != 0 {
+				t.Errorf("got %d bytes from the peer and %d from the registry, want the model's %d and none", sent, registry, size)
+			}
+			testenv.Checked(t, 1, "%d bytes from the peer, %d from the registry", sent, registry)
+			sameTree(t, mountTree(t, second.MountPulled(t, ref)), want)
+		})
+	}
+	t.Run("layers that the first node gave up", func(t *testing.T) {
+		// What discard_unpacked_layers does after a pull.
+		if _, err := first.Ctr("content", "prune", "references"); err != nil {
+			t.Fatal(err)
+		}
+		err := containerd.Start(t, containerd.Light).PullFrom(ref, layerHost, door.Host)
+		if err == nil || !strings.Contains(err.Error(), "could not fetch content descriptor") {
+			t.Errorf("got %v, want an error: the peer has nothing to hand out", err)
+		}
+	})
+}
+
+func serve(t *testing.T, h http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
