@@ -74,15 +74,17 @@ func oneOf[T ~string](got T, values []T) error {
 	return fmt.Errorf("got %s, want %s", quoted(string(got)), strings.Join(names, " or "))
 }
 
-// output is a flag that names what a command writes: never standard output.
-func output(to *string, name, usage string, letter ...string) cli.Flag {
+// stream is what a flag for a file is given for standard output.
+const stream = "-"
+
+// outputFolder is a flag that names a folder to write: never standard output.
+func outputFolder(to *string, name, usage string) cli.Flag {
 	return parsed(name, usage, func(text string) error {
-		if *to = text; text != "-" {
+		if *to = text; text != stream {
 			return nil
 		}
-		err := errors.New("a carton is not written to standard output: the checksums of its members stand before them, and are known when all of them were read")
-		return withHint(err, "write a file, and print that; carton-oci cat SOURCE PATH prints one member; ./- is a file of that name")
-	}, letter...)
+		return withHint(errors.New("a folder is not written to standard output"), "./- is a folder of that name; pull -o - writes a carton to standard output")
+	})
 }
 
 // modelHash is a flag for the model hash that is wanted.

@@ -22,7 +22,7 @@ const (
 // The others are shown by --help --all.
 var everyDay = map[string][]string{
 	"push": {"runner", "framework-version", "image", "annotation", "no-clobber", "dry-run", "quiet", "format"},
-	"pull": {"output", "unpack", "include", "from", "force", "model-hash", "quiet", "format"},
+	"pull": {"output", "output-dir", "unpack", "include", "from", "force", "model-hash", "quiet", "format"},
 	"pack": {"output", "runner", "framework-version", "opt", "name", "license", "exclude", "force", "quiet", "format"},
 
 	"login":  {"username", "password-stdin", "registry-config", "plain-http"},

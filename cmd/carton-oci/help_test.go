@@ -61,7 +61,7 @@ func TestHelp(t *testing.T) {
 			if example == "" {
 				continue
 			}
-			words := strings.Fields(strings.TrimPrefix(strings.NewReplacer("'", "", " <token.txt", "").Replace(example), "carton-oci "))
+			words := strings.Fields(strings.TrimPrefix(strings.NewReplacer("'", "", " <token.txt", "", " | ssh host cat >m.carton", "").Replace(example), "carton-oci "))
 			if _, err := reorder(app, words); err != nil || words[0] != cmd.Name {
 				t.Errorf("help %s: %s: %v", cmd.Name, example, err)
 			}

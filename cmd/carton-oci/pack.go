@@ -30,7 +30,7 @@ func (s *session) packCommand() *cli.Command {
 carton-oci pack ./model -o m.carton --runner noop`,
 		Description: packHelp(),
 		Flags: s.flags([]cli.Flag{
-			output(&file, "output", "write `FILE` (NAME.carton)", "o"),
+			text(&file, "output", "write `FILE` (NAME.carton); - is standard output", "o"),
 			yes(&force, "force", "replace FILE"),
 		}, packFlags(&o), inCategory(forThin,
 			each("link", "leave out what `[PATH=]URL` serves: one file, or all of model/", func(text string) error {
@@ -62,6 +62,9 @@ func (s *session) runPack(c *cli.Context, opts pack.Options, name string, force 
 	if len(paths) == 0 {
 		return wantArgs(c, "DIR_OR_FILE...")
 	}
+	if name == stream {
+		return s.streamPack(c, paths, opts)
+	}
 	name, err := packOutput(name, paths, opts)
 	if err != nil {
 		return err
@@ -87,6 +90,26 @@ func (s *session) runPack(c *cli.Context, opts pack.Options, name string, force 
 		return fmt.Errorf("pack %s: %w", name, err)
 	}
 	return s.printPacked(c, name, src)
+}
+
+// streamPack packs to standard output.
+func (s *session) streamPack(c *cli.Context, paths []string, opts pack.Options) error {
+	if err := s.mayStream(c, "force"); err != nil {
+		return err
+	}
+	src, err := s.pack(c, paths, opts)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	s.showProgress("pack")
+	err = carton.Stream(c.Context, s.out, src, carton.StreamOptions{Thin: src.Thin, Progress: s.progress})
+	s.stopProgress()
+	if err != nil {
+		return fmt.Errorf("pack: %w", err)
+	}
+	s.notef("packed, model hash %s", src.Manifest().ModelHash())
+	return nil
 }
 
 // packOutput names the file to write, which must not be among those that are

@@ -21,15 +21,22 @@ func (s *session) pullCommand() *cli.Command {
 		ArgsUsage: "REF",
 		UsageText: `carton-oci pull ghcr.io/org/m:1
 carton-oci pull ghcr.io/org/m:1 --unpack ./m
-carton-oci pull ghcr.io/org/m:1 --unpack ./m --folder model`,
+carton-oci pull ghcr.io/org/m:1 --unpack ./m --folder model
+carton-oci pull ghcr.io/org/m:1 -o - | ssh host 'cat >m.carton'`,
 		Description: `The output has its name only when every byte was checked against the model hash.
 Run again, it checks what is there. With --force or --from only members that are
 not on this machine already are downloaded; what is copied is hashed on the way.
 A REF without a tag is :latest. It may be any SOURCE: "pull thin.carton -o
-full.carton" fetches what a thin carton lacks.`,
+full.carton" fetches what a thin carton lacks.
+
+With -o - the same bytes go to standard output as they come. What an exit code
+other than 0 leaves there is not to be used: it lacks its end, so that no reader
+takes it for a carton. A member over 16 MiB is downloaded twice, because a zip
+has a checksum before it; "cat" streams one member, and reads it once.`,
 		Flags: s.flags([]cli.Flag{
-			output(&o.Output, "output", "write `FILE` (m-TAG.carton)", "o"),
-			output(&o.Unpack, "unpack", "write the folder `DIR` instead"),
+			text(&o.Output, "output", "write `FILE` (m-TAG.carton); - is standard output", "o"),
+			text(&o.OutputDir, "output-dir", "write m-TAG.carton into the folder `DIR`"),
+			outputFolder(&o.Unpack, "unpack", "write the folder `DIR` instead"),
 			list(&o.Include, "include", "with --unpack: only members that match `GLOB`"),
 			list(&o.From, "from", "copy from `SOURCE`, a carton or folder here, what it has of the model"),
 			yes(&o.Force, "force", "replace the file, or the folder if a pull has made all of it; what has not changed is copied from it"),
@@ -49,6 +56,7 @@ full.carton" fetches what a thin carton lacks.`,
 func (s *session) runPull(c *cli.Context, opts client.PullOptions, p pack.Options) error {
 	for _, err := range []error{
 		notBoth(c, "unpack", "output", "thin"),
+		notBoth(c, "output-dir", "output", "unpack"),
 		onlyWith(c, "unpack", "folder", "include", "exclude"),
 		onlyWith(c, "thin", "link-base"),
 		onlyWith(c, "runner", "framework-version", "runner-compat", "opt"),
@@ -68,6 +76,12 @@ func (s *session) runPull(c *cli.Context, opts client.PullOptions, p pack.Option
 	if err != nil {
 		return err
 	}
+	if opts.Output == stream {
+		if err := s.mayStream(c, "force", "from"); err != nil {
+			return err
+		}
+		opts.Output, opts.Stream = "", s.out
+	}
 	s.showProgress("pull")
 	opts.Concurrency, opts.Progress = s.concurrency, s.progress
 	result, err := s.client.Pull(c.Context, ref, opts)
@@ -76,7 +90,27 @@ func (s *session) runPull(c *cli.Context, opts client.PullOptions, p pack.Option
 		return err
 	}
 	s.noteAfterPull(result, opts, loc)
+	if opts.Stream != nil {
+		s.notef("streamed %s, model hash %s", result.Reference, result.ModelHash)
+		return nil
+	}
 	s.printPull(result)
+	return nil
+}
+
+// mayStream refuses what does not go with a carton on standard output.
+func (s *session) mayStream(c *cli.Context, flags ...string) error {
+	for _, name := range flags {
+		if c.IsSet(name) {
+			return usagef(c.Command.Name, "--%s is about files, and -o - writes none", name)
+		}
+	}
+	if s.json {
+		return usagef(c.Command.Name, "--format json prints to standard output, where -o - writes the carton")
+	}
+	if columns, _ := terminalSize(s.out); columns > 0 {
+		return withHint(usagef(c.Command.Name, "a carton is not for a terminal"), "name a file: -o FILE.carton, or send it on: -o - | COMMAND")
+	}
 	return nil
 }
 
@@ -124,7 +158,7 @@ func (s *session) noteAfterPull(r *client.PullResult, opts client.PullOptions, f
 		s.warnf("the registry wants a token for what LINKS names; loaders of cartons send none")
 		s.hintf("make the repository public, or name a server that needs no token with --link-base")
 	}
-	if opts.Unpack == "" && !r.AlreadyHere && !r.Regenerated && from.Kind != location.KindPath {
+	if opts.Unpack == "" && opts.Stream == nil && !r.AlreadyHere && !r.Regenerated && from.Kind != location.KindPath {
 		s.notef("the zip is laid out anew; the model hash is the same")
 	}
 }

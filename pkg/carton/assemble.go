@@ -66,21 +66,39 @@ func Assemble(ctx context.Context, name string, src Source, opts AssembleOptions
 }
 
 // fill plans the carton and writes it.
-func (a *assembly) fill(ctx context.Context, thin *Links) error {
-	members, err := listMembers(ctx, a.src)
-	if err != nil {
-		return err
-	}
-	if thin != nil {
-		members = slices.DeleteFunc(members, func(m Member) bool { return leftOut(m, thin) })
-	}
-	if err := a.src.Sizes(ctx, members); err != nil {
-		return err
-	}
-	if err := a.lay(members, a.src.Manifest(), thin); err != nil {
+func (a *assembly) fill(ctx context.Context, thin *Links) (err error) {
+	var members []Member
+	if members, a.plan, a.text, err = planOf(ctx, a.src, thin); err != nil {
 		return err
 	}
 	return a.write(ctx, members)
+}
+
+// planOf plans the canonical carton of a source: its members, and those that are
+// written from memory.
+func planOf(ctx context.Context, src Source, thin *Links) (members []Member, plan *Plan, text map[string][]byte, err error) {
+	if members, err = listMembers(ctx, src); err != nil {
+		return nil, nil, nil, err
+	}
+	text = map[string][]byte{ManifestName: src.Manifest().Bytes()}
+	if thin != nil {
+		members = slices.DeleteFunc(members, func(m Member) bool { return leftOut(m, thin) })
+		text[LinksName] = thin.Marshal()
+	}
+	if err := src.Sizes(ctx, members); err != nil {
+		return nil, nil, nil, err
+	}
+	all := slices.Clone(members)
+	for p, b := range text {
+		all = append(all, Member{Path: p, Size: int64(len(b))})
+	}
+	for _, m := range members {
+		if m.Size < 0 && m.Target == "" {
+			return nil, nil, nil, errorf(ErrLink, m.Path, "no place that it is linked to tells its size")
+		}
+	}
+	plan, err = NewPlan(all)
+	return members, plan, text, err
 }
 
 // leftOut reports whether a thin carton with these links does not hold a member.
@@ -119,26 +137,6 @@ type assembly struct {
 	partial *download.Partial
 	plan    *Plan
 	text    map[string][]byte // members that are written from memory
-}
-
-// lay makes the plan.
-func (a *assembly) lay(members []Member, manifest *Manifest, links *Links) error {
-	a.text = map[string][]byte{ManifestName: manifest.Bytes()}
-	if links != nil {
-		a.text[LinksName] = links.Marshal()
-	}
-	all := slices.Clone(members)
-	for p, b := range a.text {
-		all = append(all, Member{Path: p, Size: int64(len(b))})
-	}
-	for _, m := range members {
-		if m.Size < 0 && m.Target == "" {
-			return errorf(ErrLink, m.Path, "no place that it is linked to tells its size")
-		}
-	}
-	var err error
-	a.plan, err = NewPlan(all)
-	return err
 }
 
 // write fills the file.

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"io"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
@@ -89,6 +90,12 @@ type PullOptions struct {
 	// Output is the file to write; "" is the last part of the repository's name, a
 	// hyphen, the tag or the first 12 digits of the digest, and ".carton".
 	Output string
+	// OutputDir is the folder of the file where Output names none; "" is the current
+	// one.
+	OutputDir string
+	// Stream, where it is not nil, is given the carton instead of a file, as
+	// [carton.Stream] does: what it has been given after an error is to be thrown away.
+	Stream io.Writer
 	// Unpack is a folder to write instead of a file.
 	Unpack string
 	// Folder, with Unpack, is the folder of the carton that becomes Unpack, such

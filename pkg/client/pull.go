@@ -22,7 +22,7 @@ type PullResult struct {
 	Digest digest.Digest `json:"digest,omitempty"`
 	// ModelHash is the model's identity, in lower-case hex.
 	ModelHash string `json:"modelHash"`
-	// Path is the file or folder that is there now.
+	// Path is the file or folder that is there now, "" of a carton that was streamed.
 	Path string `json:"path"`
 	// BytesDownloaded counts the bytes of blobs and links that were received in
 	// this run.
@@ -79,6 +79,10 @@ func (c *Client) Pull(ctx context.Context, ref string, opts PullOptions) (*PullR
 // source says what is pulled, and refuses options that contradict each other.
 func (o PullOptions) source(ref string) (location.Location, error) {
 	switch {
+	case o.Stream != nil && (o.Output != "" || o.Unpack != "" || o.Force || len(o.From) > 0):
+		return location.Location{}, errors.New("got a stream, and a file or folder to write, to replace or to copy from")
+	case o.OutputDir != "" && (o.Stream != nil || o.Output != "" || o.Unpack != ""):
+		return location.Location{}, errors.New("got a folder for the file to write, and what is to be written instead")
 	case o.Unpack != "" && (o.Output != "" || o.Thin):
 		return location.Location{}, errors.New("got a folder to unpack to, and a file or thin carton to write")
 	case o.Unpack == "" && (o.Folder != "" || len(o.Include)+len(o.Exclude) > 0):
@@ -107,10 +111,15 @@ func (c *call) pull(ctx context.Context, loc location.Location, opts PullOptions
 		result.Digest = src.artifact.Descriptor().Digest
 		result.Regenerated = src.artifact.Regenerated()
 	}
+	if opts.Stream != nil {
+		return result, c.stream(ctx, src, opts, result)
+	}
 	if opts.Unpack == "" && opts.Output == "" {
-		if opts.Output, err = defaultName(src.loc, result.Digest); err != nil {
+		name, err := defaultName(src.loc, result.Digest)
+		if err != nil {
 			return nil, err
 		}
+		opts.Output = filepath.Join(opts.OutputDir, name)
 	}
 	result.Path = filepath.Clean(opts.Output + opts.Unpack) // one of them is empty
 	if err := opts.refuseSource(src.loc, result.Path); err != nil {
@@ -154,6 +163,29 @@ func (c *call) pull(ctx context.Context, loc location.Location, opts PullOptions
 		result.NotReused = append(result.NotReused, err.Error())
 	}
 	return result, err
+}
+
+// stream gives the carton to opts.Stream.
+func (c *call) stream(ctx context.Context, src *opened, opts PullOptions, result *PullResult) (err error) {
+	o := carton.StreamOptions{Progress: opts.Progress}
+	if opts.Thin {
+		if o.Thin, err = thinLinks(ctx, src, opts.LinkBase); err != nil {
+			return err
+		}
+		result.LinksNeedToken = opts.LinkBase == "" && !c.anybodyCanRead(ctx, o.Thin)
+	}
+	if src.artifact != nil {
+		if _, err := src.Members(ctx); err != nil {
+			return err
+		}
+		result.Unlisted = src.artifact.Unlisted()
+	}
+	err = carton.Stream(ctx, opts.Stream, src.Source, o)
+	if errors.Is(err, carton.ErrLink) {
+		err = whyNoLink(ctx, src, err)
+	}
+	result.BytesDownloaded = c.received.Load()
+	return err
 }
 
 // whyNoLink returns the reason why a linked member of src can't be had, where
