@@ -107,13 +107,13 @@ func (s *session) offerTags(ctx context.Context, c *completions, head, place str
 	if i := strings.LastIndexByte(c.cur, ','); i > len(head) {
 		head = c.cur[:i+1]
 	}
-	for _, tag := range tagsOf(ctx, place) {
+	for tag, err := range s.client.Tags(ctx, place) {
+		if err != nil || len(c.words) >= completionMost {
+			return
+		}
 		c.offer(head+tag, "")
 	}
 }
-
-// tagsOf will ask the place, once there is a way to list tags.
-func tagsOf(context.Context, string) []string { return nil }
 
 // offerLayouts offers folders behind "oci:", and the tags of those that are image
 // layouts.
