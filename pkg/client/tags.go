@@ -16,7 +16,7 @@ func (c *Client) Tags(ctx context.Context, ref string) iter.Seq2[string, error] 
 			yield("", err)
 			return
 		}
-		s, err := c.site(ctx, loc, false)
+		s, err := c.site(ctx, loc, reading)
 		if err != nil {
 			yield("", err)
 			return
