@@ -73,7 +73,7 @@ func hubRepository(verb string, paths []string) (location.Location, bool, error)
 // noteOrigin annotates an artifact with the repository and commit of a hub that it
 // was made of, where nobody said something else.
 func noteOrigin(m *convert.Options, src *pack.Carton) error {
-	if src == nil || !hubname.IsCommit(src.Snapshot) || hubname.CheckRepository(src.Repository) != nil {
+	if src == nil || !hubname.IsCommit(src.Snapshot) || !hubname.IsRepository(src.Repository) {
 		return nil
 	}
 	o, err := hub.Environment()

@@ -36,6 +36,9 @@ func CheckRepository(name string) error {
 	return nil
 }
 
+// IsRepository reports whether name is one of a repository.
+func IsRepository(name string) bool { return CheckRepository(name) == nil }
+
 // CheckRevision returns an error unless name can be one of a branch, a tag or a
 // commit: what git allows, printable.
 // https://git-scm.com/docs/git-check-ref-format
