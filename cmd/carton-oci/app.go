@@ -23,23 +23,23 @@ func newApp(s *session) *cli.App {
   oci:DIR:TAG, oci:DIR@sha256:…      an artifact in an image layout
   m.oci.tar:TAG, oci-archive:FILE    an artifact in a tar of one
   https://host/m.carton              a carton on a web server
-  hf:ORG/NAME, hf:ORG/NAME@REV       a repository of the Hugging Face hub, to
-                                     make a carton of
 
 Environment: DOCKER_CONFIG, REGISTRY_AUTH_FILE (credentials), HTTPS_PROXY,
 NO_PROXY, SSL_CERT_FILE, SOURCE_DATE_EPOCH, CARTON_OCI_CACHE (a folder that
 remembers uploads under way; empty for none), CARTON_OCI_MEDIA_TYPES (the family
-of media types that push writes: cnai, cncf or cnai-draft).
+of media types that push writes: cnai, cncf or cnai-draft), CARTON_OCI_POLICY (a
+file that says whose signatures are wanted), COSIGN_PASSWORD (of private keys).
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, or a local file that is not there,
 3 content does not match its hash or breaks the format, 4 no such tag, artifact
-or member, 5 not allowed, 130 interrupted.`,
+or member, 5 not allowed, or not signed by whom was asked for, 130 interrupted.`,
 		UsageText: "carton-oci COMMAND [flags] [arguments]",
 		Metadata:  map[string]any{},
 		Commands: slices.Concat(
 			inGroup("to and from registries", s.pushCommand(), s.pullCommand(), s.imageCommand(), s.resolveCommand()),
 			inGroup("what is in it", s.inspectCommand(), s.lsCommand(), s.catCommand(), s.tensorsCommand(), s.diffCommand()),
 			inGroup("made and checked here", s.packCommand(), s.verifyCommand()),
+			inGroup("signatures", s.signCommand(), s.keygenCommand()),
 			inGroup("about this program", s.loginCommand(), s.logoutCommand(), s.completionCommand(), s.versionCommand()),
 		),
 		Writer:    s.out,

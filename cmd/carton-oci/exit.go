@@ -12,7 +12,9 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/links"
 	"github.com/carton-oci/carton-oci/pkg/location"
+	"github.com/carton-oci/carton-oci/pkg/policy"
 	"github.com/carton-oci/carton-oci/pkg/registry"
+	"github.com/carton-oci/carton-oci/pkg/signature"
 )
 
 // The exit codes. Scripts depend on them: they never change their meaning.
@@ -22,7 +24,7 @@ const (
 	exitUsage       = 2   // wrong usage: a file that is named and not there is, too
 	exitContent     = 3   // content does not match its hash or breaks the format
 	exitNotFound    = 4   // not found: a tag, an artifact, a member
-	exitNotAllowed  = 5   // not allowed
+	exitNotAllowed  = 5   // not allowed, or not signed by whom was asked for
 	exitInterrupted = 130 // interrupted by a signal, as shells count it
 )
 
@@ -35,7 +37,11 @@ var kinds = []struct {
 }{
 	{exitInterrupted, []error{context.Canceled}},
 	{exitFailed, []error{registry.ErrTooLarge}}, // a carton is none the worse for it
-	{exitUsage, []error{errUsage, location.ErrLocation, path.ErrBadPattern}},
+	{exitUsage, []error{errUsage, location.ErrLocation, path.ErrBadPattern, signature.ErrKey, policy.ErrPolicy}},
+	{exitNotAllowed, []error{
+		signature.ErrNotSigned, signature.ErrSigner, signature.ErrModel, signature.ErrPredicate, signature.ErrExpired,
+		signature.ErrKeyless, signature.ErrFormat, signature.ErrLimit, signature.ErrPassword,
+	}},
 	{exitContent, []error{
 		carton.ErrFormat, carton.ErrVersion, carton.ErrChecksum, carton.ErrInsecurePath, carton.ErrLimit,
 		layout.ErrFormat, layout.ErrDigest, layout.ErrLimit,

@@ -39,6 +39,7 @@ const (
 	forForm      = "for the form in the registry"
 	forReaders   = "for clusters and other programs that read it"
 	whatIsPacked = "for files that are no carton yet"
+	forSigned    = "for what is signed"
 	forPlain     = "for models that are no carton"
 	forThin      = "for thin cartons"
 	forLines     = "for slow lines and large models"
@@ -47,7 +48,7 @@ const (
 )
 
 var flagHeads = []string{
-	ownFlags, whatIsPacked, forPart, forReaders, forForm, forPlain, forThin, forLogin, forLines, forScripts,
+	ownFlags, whatIsPacked, forPart, forReaders, forForm, forSigned, forPlain, forThin, forLogin, forLines, forScripts,
 }
 
 // appPage tells of the program.

@@ -15,6 +15,7 @@ import (
 func (s *session) pullCommand() *cli.Command {
 	var o client.PullOptions
 	var p pack.Options
+	var w trustWords
 	return &cli.Command{
 		Name:      "pull",
 		Usage:     "make a carton, or a folder, of what is in a registry",
@@ -48,12 +49,12 @@ has a checksum before it; "cat" streams one member, and reads it once.`,
 			inCategory(forThin,
 				yes(&o.Thin, "thin", "leave weights in the registry; LINKS says where"),
 				text(&o.LinkBase, "link-base", "with --thin: links are `URL`/HASH"),
-			), s.sourceFlags()),
-		Action: s.command(func(c *cli.Context) error { return s.runPull(c, o, p) }),
+			), trustFlags(&w), s.sourceFlags()),
+		Action: s.command(func(c *cli.Context) error { return s.runPull(c, o, p, w) }),
 	}
 }
 
-func (s *session) runPull(c *cli.Context, opts client.PullOptions, p pack.Options) error {
+func (s *session) runPull(c *cli.Context, opts client.PullOptions, p pack.Options, w trustWords) (err error) {
 	for _, err := range []error{
 		notBoth(c, "unpack", "output", "thin"),
 		notBoth(c, "output-dir", "output", "unpack"),
@@ -71,6 +72,10 @@ func (s *session) runPull(c *cli.Context, opts client.PullOptions, p pack.Option
 			return err
 		}
 	}
+	if opts.Trust, err = w.trust(c); err != nil {
+		return err
+	}
+	opts.Signature = w.file
 	ref := c.Args().Get(0)
 	loc, err := s.locate(c, ref)
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 func (s *session) pushCommand() *cli.Command {
 	var o client.PushOptions
 	var p pack.Options
+	var w signerWords
 	return &cli.Command{
 		Name:      "push",
 		Usage:     "send a carton to a registry or an image layout",
 		ArgsUsage: "SOURCE REF[,TAG...]",
 		UsageText: `carton-oci push m.carton ghcr.io/org/m:1
 carton-oci push ./model ghcr.io/org/m:1,latest --runner noop
-carton-oci push hf:org/name ghcr.io/org/name:1 --runner noop
 carton-oci push m.carton ghcr.io/org/m:1 --image --layers tar
 carton-oci push ghcr.io/org/m:1 registry.example/org/m:1`,
 		Description: `What the registry has already is neither sent nor read. An artifact is copied as
@@ -36,9 +36,7 @@ already. The last line printed is the digest; with -q it is the only one.
 
 A folder or model file that is no carton is packed on the way, with no file
 between and the same digests; --runner and what else is missing is asked for.
-"carton-oci pack --help" says more. So is a repository of the Hugging Face hub,
-hf:ORG/NAME[@REV]: its weights go from the hub to the registry as they are read,
-and what the registry has is not read.
+"carton-oci pack --help" says more.
 
 Kubernetes mounts a pushed carton as an empty folder, unless its image form is
 there too: --image, or "carton-oci image REF" afterwards. Without --layers tar
@@ -46,12 +44,12 @@ that form shares nothing, and doubles what is stored.`,
 		Flags: s.flags(sendFlags(&o.NoClobber, &o.DryRun), packFlags(&p), imageFlags(&o), inCategory(forForm, append(mappingFlags(&o.Mapping),
 			forceFlag(&o.Force),
 			yes(&o.Mapping.AllowInvalid, "allow-invalid", "push although carton.toml, or what it refers to, is wrong"),
-		)...), s.sourceFlags(s.chunkSizeFlag())),
-		Action: s.command(func(c *cli.Context) error { return s.runPush(c, o, p) }),
+		)...), signerFlags(&w, "sign-key"), s.sourceFlags(s.chunkSizeFlag())),
+		Action: s.command(func(c *cli.Context) error { return s.runPush(c, o, p, w) }),
 	}
 }
 
-func (s *session) runPush(c *cli.Context, opts client.PushOptions, p pack.Options) error {
+func (s *session) runPush(c *cli.Context, opts client.PushOptions, p pack.Options, w signerWords) error {
 	source, ref := c.Args().Get(0), c.Args().Get(1)
 	if err := checkForm(c, &opts); err != nil {
 		return err
@@ -63,11 +61,11 @@ func (s *session) runPush(c *cli.Context, opts client.PushOptions, p pack.Option
 	if err := s.logInAs(c, to); err != nil {
 		return err
 	}
+	if opts.Signer, err = s.signer(c, w); err != nil {
+		return err
+	}
 	p.AllowInvalid = opts.Mapping.AllowInvalid
 	loose, err := s.packLoose(c, source, to, p)
-	if err == nil {
-		err = noteOrigin(&opts.Mapping, loose)
-	}
 	if err != nil {
 		return err
 	}
@@ -121,6 +119,9 @@ func (s *session) printPush(r *client.PushResult) {
 	if i := r.Image; i != nil {
 		rows = append(rows, [2]string{"", forModels}, [2]string{"image", i.Reference}, [2]string{"tags", strings.Join(i.Tags, ", ")},
 			[2]string{"", forImages + " (" + errtext.Size(i.Unshared) + " more)"}, [2]string{"image digest", i.Digest.String()})
+	}
+	if len(r.Signatures) > 0 {
+		s.printSigned(r.Signatures)
 	}
 	s.fields(append(rows,
 		[2]string{"layers", layerSummary(r)},

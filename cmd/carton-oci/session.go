@@ -10,6 +10,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/carton-oci/carton-oci/pkg/client"
+	"github.com/carton-oci/carton-oci/pkg/policy"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/carton-oci/carton-oci/pkg/registry"
 )
@@ -80,6 +81,7 @@ func (s *session) start(c *cli.Context) (err error) {
 	}
 	r.UserAgent, r.StateDir, r.Credential = "carton-oci/"+moduleVersion(), cacheDir(), s.credential
 	s.kept = registry.DockerCredentials(s.registryConfig)
+	s.options.Policy = policy.Lazily()
 	s.client, err = client.New(s.options)
 	return err
 }

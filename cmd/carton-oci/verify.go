@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,24 +18,31 @@ import (
 func (s *session) verifyCommand() *cli.Command {
 	var o carton.VerifyOptions
 	var want string
+	var ask askedOfVerify
 	return &cli.Command{
 		Name:      "verify",
-		Usage:     "check a carton, every byte of it",
+		Usage:     "check a carton, every byte of it, and who signed it",
 		ArgsUsage: "SOURCE",
 		UsageText: `carton-oci verify m.carton
-carton-oci verify ghcr.io/org/m:1 --links`,
+carton-oci verify ghcr.io/org/m:1 --links
+carton-oci verify ghcr.io/org/m:1 --key org.pub`,
 		Description: `Reads every member that is at hand and checks it against MANIFEST; checks
 carton.toml and everything that it refers to. What is wrong inside weights is a
 warning. What was not read is listed: linked members without --links, all but
 carton.toml and tensor_data/index.toml with --no-content. Exit code 3 says that
 something is wrong; a warning does not, and neither does what was not read. Of a
-model artifact that holds no carton every layer is held against its digest.`,
+model artifact that holds no carton every layer is held against its digest.
+
+With --key or --certificate-chain it also says who signed: exit code 5 where it
+is not signed by whom was asked for. Of what is in a registry MANIFEST and the
+signature are read then, and with --content the rest too.`,
 		Flags: s.flags([]cli.Flag{
 			yes(&o.Links, "links", "read what LINKS names, too"),
 			yes(&o.NoContent, "no-content", "check presence and sizes, and read no content: nothing is verified"),
+			yes(&ask.content, "content", "with --key: read the content of what is in a registry, too"),
 			modelHash(&want),
-		}, s.sourceFlags()),
-		Action: s.command(func(c *cli.Context) error { return s.runVerify(c, o, want) }),
+		}, trustFlags(&ask.words), s.sourceFlags()),
+		Action: s.command(func(c *cli.Context) error { return s.runVerify(c, o, ask, want) }),
 	}
 }
 
@@ -51,6 +59,10 @@ type verdict struct {
 	// UnreadLayers are tar layers of an artifact that were not read, with whatever
 	// they hold besides members: names, modes, links.
 	UnreadLayers []string `json:"unreadLayers,omitempty"`
+	// Signatures are those that were found where one was asked for, and NotCovered what
+	// the ones that count say nothing of.
+	Signatures []signatureItem `json:"signatures,omitempty"`
+	NotCovered []string        `json:"notCovered,omitempty"`
 }
 
 type finding struct {
@@ -59,18 +71,22 @@ type finding struct {
 	Message  string `json:"message"`
 }
 
-func (s *session) runVerify(c *cli.Context, o carton.VerifyOptions, want string) error {
-	if err := notBoth(c, "no-content", "links"); err != nil {
+func (s *session) runVerify(c *cli.Context, o carton.VerifyOptions, ask askedOfVerify, want string) error {
+	if err := cmp.Or(notBoth(c, "no-content", "links"), notBoth(c, "no-content", "content")); err != nil {
 		return err
 	}
-	src, err := s.openArg(c)
+	src, err := s.openSigned(c, &ask)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
+	o.NoContent = o.NoContent || ask.asked != nil && !ask.content && !o.Links && ask.far
 	v := verdict{subject: src.subject(), Plain: src.plain(), Findings: []finding{}, Unread: []string{}}
+	v.Signatures, v.NotCovered = ask.found(src)
 	var wrong []error
-	if v.Plain {
+	if v.Plain && o.NoContent && ask.asked != nil {
+		v.Unread = append(v.Unread, "all layers")
+	} else if v.Plain {
 		err = verifyLayers(c, src, &v)
 	} else {
 		wrong, err = s.verifyMembers(c, src, o, want, &v)
@@ -152,12 +168,17 @@ func (s *session) printVerdict(v verdict, src *source) {
 		for _, dgst := range v.UnreadLayers {
 			lines = append(lines, fmt.Sprintf("not read: the tar layer %s: its files, and their names, modes and links", dgst))
 		}
+		lines = append(lines, signatureLines(v)...)
 		for _, line := range lines {
 			s.linef("%s", line)
 		}
 		verdict := "ok"
 		if !v.OK {
 			verdict = "broken"
+		} else if len(v.Unread) > 0 && len(v.Signatures) > 0 {
+			verdict = "signed, and so is every hash of the content, which was not read"
+		} else if len(v.Signatures) > 0 {
+			verdict = "ok, and signed"
 		} else if len(v.Unread) > 0 {
 			verdict = "not verified: nothing is wrong with what was read, which is not all"
 		}

@@ -14,7 +14,6 @@ type Format struct {
 // The formats that are looked into.
 const (
 	Safetensors = "safetensors"
-	GGUF        = "gguf"
 	PT2         = "pt2"
 )
 
@@ -41,7 +40,7 @@ func HasEnd(name string, ends ...string) bool {
 // size.
 var Formats = []Format{
 	{Safetensors, []string{".safetensors"}},
-	{GGUF, []string{".gguf", ".ggml"}},
+	{"gguf", []string{".gguf", ".ggml"}},
 	{"llamafile", []string{".llamafile"}},
 	{"onnx", []string{".onnx", ".onnx_data", ".onnx.data"}},
 	{PT2, []string{".pt2"}},

@@ -16,6 +16,7 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/links"
 	"github.com/carton-oci/carton-oci/pkg/location"
+	"github.com/carton-oci/carton-oci/pkg/signature"
 )
 
 // OpenOptions say what is accepted as a carton.
@@ -27,6 +28,17 @@ type OpenOptions struct {
 	Wrap *carton.Runner
 	// ModelHash refuses every other model, in lower-case hex.
 	ModelHash string
+	// Trust, where it is set, refuses what none of those has signed, before any weight is
+	// read: an artifact has its own signature or the model's among its referrers, a file
+	// or folder the model's beside it.
+	Trust *signature.Trust
+	// Signature is a file with the signature, for one that lies anywhere else.
+	Signature string
+	// Asked, which may be nil, is told what was found where Trust was asked for.
+	Asked func(*Asked)
+	// NoPolicy opens what Options.Policy refuses, for who only looks at what is there
+	// and uses nothing of it.
+	NoPolicy bool
 
 	preferred   *site // where linked content is looked for first, nil for nowhere
 	readsConfig bool  // an artifact's config will be read
@@ -121,15 +133,17 @@ func (c *call) open(ctx context.Context, loc location.Location, opts OpenOptions
 		o.Source, err = openPath(loc.Path)
 	case location.KindURL:
 		o.Source, err = c.openURL(ctx, loc.URL)
-	case location.KindHub:
-		err = hint.With(location.Errorf(loc.String(), "is a hub's repository, and no carton"), "%s makes one of its files", hint.Pack)
 	default:
 		return c.openArtifact(ctx, loc, opts)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := wantModel(o.Manifest().ModelHash(), opts.ModelHash); err != nil {
+	err = wantModel(o.Manifest().ModelHash(), opts.ModelHash)
+	if err == nil {
+		err = c.ask(ctx, o, opts)
+	}
+	if err != nil {
 		o.Close()
 		return nil, err
 	}
@@ -167,9 +181,13 @@ func (c *call) openArtifact(ctx context.Context, loc location.Location, opts Ope
 	if err != nil {
 		return nil, err
 	}
-	if err := wantModel(src.Manifest().ModelHash(), opts.ModelHash); err != nil {
+	o := &opened{Source: src, loc: s.loc, site: s, artifact: src}
+	if err = wantModel(src.Manifest().ModelHash(), opts.ModelHash); err == nil {
+		err = c.ask(ctx, o, opts)
+	}
+	if err != nil {
 		src.Close()
 		return nil, err
 	}
-	return &opened{Source: src, loc: s.loc, site: s, artifact: src}, nil
+	return o, nil
 }

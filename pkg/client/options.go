@@ -10,6 +10,7 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/carton-oci/carton-oci/pkg/registry"
+	"github.com/carton-oci/carton-oci/pkg/signature"
 )
 
 // Options say how a [Client] reaches places. The zero value reaches registries over
@@ -32,6 +33,11 @@ type Options struct {
 	// those are that the caller names; a link to any other is followed as any loader
 	// would, without credentials.
 	AllowLinkRepos []string
+	// Policy, where it is set, says whose signatures are wanted of what is in a
+	// repository, nil for nobody's, and by which file. It is asked whatever the options
+	// of a call say, before any weight is read; an error of it is the call's.
+	// [policy.Lazily] returns that of the user.
+	Policy func(registry, repository string) (trust *signature.Trust, by string, err error)
 }
 
 // PushOptions say how a carton is pushed. The zero value is the default mapping.
@@ -54,6 +60,12 @@ type PushOptions struct {
 	Force bool
 	// DryRun asks the place what it has, and sends nothing.
 	DryRun bool
+	// Trust, where it is set, refuses a source that none of those has signed, and
+	// Signature is the file with its signature, as in OpenOptions.
+	Trust     *signature.Trust
+	Signature string
+	// Signer, where it is set, signs what was pushed, as [Client.Sign] does.
+	Signer *signature.Signer
 	// Planned, which may be nil, is called once when it is known what the artifact
 	// is, before anything is sent. The result's layers have no Status yet.
 	Planned func(*PushResult)
@@ -113,6 +125,10 @@ type PullOptions struct {
 	LinkBase string
 	// ModelHash refuses every other model, in lower-case hex.
 	ModelHash string
+	// Trust, where it is set, refuses what none of those has signed, and Signature is the
+	// file with its signature, as in OpenOptions.
+	Trust     *signature.Trust
+	Signature string
 	// Force replaces what is there, and copies from it what has the right hash.
 	Force bool
 	// From names cartons, image layouts and plain folders on this machine: what they

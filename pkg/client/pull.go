@@ -97,7 +97,9 @@ func (o PullOptions) source(ref string) (location.Location, error) {
 }
 
 func (c *call) pull(ctx context.Context, loc location.Location, opts PullOptions) (*PullResult, error) {
-	src, err := c.open(ctx, loc, OpenOptions{Wrap: opts.Wrap, ModelHash: opts.ModelHash})
+	src, err := c.open(ctx, loc, OpenOptions{
+		Wrap: opts.Wrap, ModelHash: opts.ModelHash, Trust: opts.Trust, Signature: opts.Signature,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // Push sends the carton that source names to ref, which [location.ParseDestination]
@@ -77,7 +78,9 @@ func (c *Client) pushFrom(ctx context.Context, from location.Location, ref strin
 	if p.site, err = c.site(ctx, to, p.opts.opening()); err != nil {
 		return nil, fmt.Errorf("push %s: %w", to, err)
 	}
-	src, err := p.call.open(ctx, from, OpenOptions{preferred: p.site, readsConfig: opts.Mapping.KeepsForm()})
+	src, err := p.call.open(ctx, from, OpenOptions{
+		preferred: p.site, readsConfig: opts.Mapping.KeepsForm(), Trust: opts.Trust, Signature: opts.Signature,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("push %s: %w", from.Redacted(), err)
 	}
@@ -111,9 +114,8 @@ type push struct {
 	call *call
 	// imageTags are those of the image form; nil where none is pushed.
 	imageTags  []string
-	images     []*tagged // what those point to, nil where there is no such tag
-	unloadable []string  // why the format's loader fails on it
-	left       []string  // image forms of other models, beside the tags that move
+	unloadable []string // why the format's loader fails on it
+	left       []string // image forms of other models, beside the tags that move
 }
 
 // destination says where a push goes, and under which tags.
@@ -137,6 +139,9 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 		if err := p.check(ctx); err != nil {
 			return nil, fmt.Errorf("push %s: %w", p.name, err)
 		}
+	}
+	if p.opts.Signer != nil && p.site.archive != nil {
+		return nil, fmt.Errorf("push %s: an archive is written once, and can't be signed behind that", p.site.loc)
 	}
 	if err := p.checkTags(ctx); err != nil {
 		return nil, p.blame(err)
@@ -163,6 +168,9 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 		err = p.fill(ctx, forms, result)
 	default:
 		err = p.sendAll(ctx, forms, result)
+	}
+	if err == nil && p.opts.Signer != nil && !p.opts.DryRun {
+		err = p.sign(ctx, result)
 	}
 	if err != nil {
 		return nil, p.blame(err)
@@ -221,14 +229,13 @@ func (p *push) checkTags(ctx context.Context) error {
 	store, modelHash := p.site.store, p.src.Manifest().ModelHash()
 	switch {
 	case p.opts.Mapping.Image:
-		var err error
-		p.images, err = checkImageTags(ctx, store, p.imageTags)
+		err := checkImageTags(ctx, store, p.imageTags, modelHash, false)
 		if err == nil && p.opts.ImageTag != "" {
 			p.left, err = leftBehind(ctx, store, p.tags, modelHash)
 		}
 		p.left = slices.DeleteFunc(p.left, func(tag string) bool { return slices.Contains(p.imageTags, tag) })
 		return err
-	case !p.opts.LeaveImage:
+	case !p.opts.LeaveImage && !p.opts.NoClobber: // which moves no tag away from an image form
 		return refuseDrift(ctx, store, p.tags, modelHash, p.opts.Mapping.Compat)
 	}
 	return nil
@@ -328,6 +335,27 @@ func (r *PushResult) exists() {
 	for i := range r.Layers {
 		r.Layers[i].Status = string(layout.Exists)
 	}
+}
+
+// sign signs what was pushed.
+func (p *push) sign(ctx context.Context, result *PushResult) error {
+	model, err := signModel(ctx, p.src, p.opts.Signer)
+	if err != nil {
+		return err
+	}
+	subjects := []ocispec.Descriptor{{MediaType: ocispec.MediaTypeImageManifest, Digest: result.Digest, Size: result.Size}}
+	if result.Image != nil {
+		image, err := p.site.store.Resolve(ctx, string(result.Image.Digest))
+		if err != nil {
+			return err
+		}
+		subjects = append(subjects, image)
+	}
+	result.Signatures, err = signSubjects(ctx, p.site.store, subjects, p.opts.Signer, model)
+	if err != nil {
+		err = fmt.Errorf("is pushed, and not signed: %w", err)
+	}
+	return err
 }
 
 // took notes what became of the artifact's blobs.

@@ -24,6 +24,8 @@ type PushResult struct {
 	Layers []PushedLayer `json:"layers"`
 	// Image is the image form that was pushed beside it, or nil.
 	Image *PushedImage `json:"image,omitempty"`
+	// Signatures are there now, where it was signed.
+	Signatures []Signed `json:"signatures,omitempty"`
 	// BytesUploaded counts the bytes of blobs that went out in this run, those that
 	// had to be sent again included.
 	BytesUploaded int64 `json:"bytesUploaded"`

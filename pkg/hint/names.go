@@ -29,6 +29,11 @@ const (
 	Thin     Name = "client.PullOptions.Thin"
 	Unpack   Name = "client.PullOptions.Unpack"
 	Wrap     Name = "client.PullOptions.Wrap"
+	// Signature is a field of several.
+	Signature Name = "client.OpenOptions.Signature"
+
+	SignForce  Name = "client.SignOptions.Force"
+	SignOutput Name = "client.SignOptions.Output"
 	// Concurrency is a field of several.
 	Concurrency Name = "client.PushOptions.Concurrency"
 
@@ -46,8 +51,6 @@ const (
 	Member Name = "inspect.Options.Member"
 	Model  Name = "inspect.Options.Model"
 
-	PackExclude Name = "pack.Options.Exclude"
-	PackInclude Name = "pack.Options.Include"
 	PackInvalid Name = "pack.Options.AllowInvalid"
 	Update      Name = "pack.Options.Update"
 

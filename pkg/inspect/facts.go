@@ -26,8 +26,7 @@ type Facts struct {
 	Precisions []Share
 	// Parameters is how many elements those tensors have; -1 where no file says.
 	Parameters int64
-	// Models are the models inside PT2 archives, and those that headers of GGUF files
-	// describe: each once, however many files it is split into.
+	// Models are the models inside PT2 archives.
 	Models []Model
 	// Notes say what could not be counted.
 	Notes []Note
@@ -93,11 +92,7 @@ func DescribeMembers(ctx context.Context, src carton.Source, members []carton.Me
 	if err != nil {
 		return nil, err
 	}
-	parts := partSets(facts)
-	notes = append(notes, joinParts(parts)...)
-	uncounted := copies(members, files, facts, sets)
-	maps.Copy(uncounted, ggufCopies(parts))
-	for hash := range uncounted {
+	for hash := range copies(members, files, facts, sets) {
 		facts[slices.IndexFunc(facts, func(c content) bool { return c.Hash == hash })].types = nil
 	}
 	out := sum(facts)
@@ -112,15 +107,13 @@ func DescribeMembers(ctx context.Context, src carton.Source, members []carton.Me
 // sum adds the facts of files up.
 func sum(facts []content) *Facts {
 	out := &Facts{}
-	bytes, counted := map[string]int64{}, false
+	bytes := map[string]int64{}
 	for i := range facts {
 		c := &facts[i]
 		for dtype, n := range c.types {
+			name := precisionOf(dtype)
+			bytes[name] = modelfile.Add(bytes[name], n.Bytes)
 			out.Parameters = modelfile.Add(out.Parameters, n.Elements)
-			counted = true
-			if name := precisionOf(dtype); name != "" {
-				bytes[name] = modelfile.Add(bytes[name], n.Bytes)
-			}
 		}
 		for _, m := range c.Models {
 			out.Models = append(out.Models, Model{c.Path, m})
@@ -136,7 +129,7 @@ func sum(facts []content) *Facts {
 		names = append(names, p.Name)
 	}
 	out.Precision = strings.Join(names, ",")
-	if !counted {
+	if len(names) == 0 {
 		out.Parameters = -1
 	}
 	return out
@@ -166,7 +159,7 @@ func countTypes(tensors []modelfile.Tensor) map[string]count {
 	types := map[string]count{}
 	modelfile.Counted(tensors, func(t *modelfile.Tensor) {
 		n := types[t.DType]
-		n.Elements, n.Bytes = modelfile.Add(n.Elements, t.Elements()), modelfile.Add(n.Bytes, max(t.Bytes, 0))
+		n.Elements, n.Bytes = modelfile.Add(n.Elements, t.Elements()), modelfile.Add(n.Bytes, t.Bytes)
 		types[t.DType] = n
 	})
 	return types

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -25,17 +24,13 @@ const maxSwept = 10_000
 // and remembers none. A record that can't be kept costs time and nothing else,
 // so it has no errors; a nil one remembers nothing.
 type record struct {
-	root  *os.Root
-	name  string
-	file  *os.File
-	about state // all but the address
-	now   func() time.Time
-
-	mu      sync.Mutex  // a request's body is read, and noted, by its transport
-	session session     // that is remembered
-	hashes  []savedHash // of what it was sent
-	length  int         // of what the file holds
-	kept    bool        // the file remembers an upload
+	root   *os.Root
+	name   string
+	file   *os.File
+	about  state // all but the address
+	now    func() time.Time
+	length int  // of what the file holds
+	kept   bool // the file remembers an upload
 }
 
 // openRecord opens the record of a blob's upload, and returns the state that it
@@ -66,7 +61,7 @@ func (r *Repository) openRecord(desc ocispec.Descriptor) (*record, *state) {
 		rec.clear()
 		return rec, nil
 	}
-	rec.kept, rec.hashes = true, s.Hashes
+	rec.kept = true
 	return rec, &s
 }
 
@@ -91,28 +86,11 @@ func (r *record) save(s session) {
 	if r == nil {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.session = s
-	r.write()
-}
-
-// note remembers states of the hash of what the upload was sent.
-func (r *record) note(hashes []savedHash) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.hashes = hashes; r.kept {
-		r.write()
-	}
-}
-
-// write writes the file. r.mu is held.
-func (r *record) write() {
 	now := r.about
-	now.Location, now.MinChunk, now.Time, now.Hashes = r.session.location, r.session.minChunk, r.now(), r.hashes
+	now.Location, now.MinChunk, now.Time = s.location, s.minChunk, r.now()
 	b := now.encode()
-	if b == nil || now.Location == "" {
-		r.empty()
+	if b == nil || s.location == "" {
+		r.clear()
 		return
 	}
 	for len(b) < r.length {
@@ -124,37 +102,20 @@ func (r *record) write() {
 
 // clear forgets the upload, and keeps the file for another.
 func (r *record) clear() {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.hashes = nil
-	r.empty()
-}
-
-func (r *record) empty() {
-	if r.file.Truncate(0) == nil {
+	if r != nil && r.file.Truncate(0) == nil {
 		r.length, r.kept = 0, false
 	}
 }
 
 // keeps reports whether the upload can go on in another run.
-func (r *record) keeps() bool {
-	if r == nil {
-		return false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.kept
-}
+func (r *record) keeps() bool { return r != nil && r.kept }
 
 // close ends the record. The file stays where it remembers an upload.
 func (r *record) close() {
 	if r == nil {
 		return
 	}
-	if r.keeps() {
+	if r.kept {
 		r.file.Close()
 	} else {
 		r.remove()

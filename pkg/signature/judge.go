@@ -29,14 +29,6 @@ type Judgement struct {
 	Err error `json:"-"`
 }
 
-// Covers says what the signature is about.
-func (j Judgement) Covers() string {
-	if j.PredicateType == PredicateImage {
-		return "this artifact"
-	}
-	return "the model, wherever it is"
-}
-
 // Judge says whether a bundle is a signature of the subject that counts.
 func (t *Trust) Judge(of string, raw []byte, about Subject) Judgement {
 	j := Judgement{Of: of}

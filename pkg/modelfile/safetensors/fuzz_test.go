@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/dtype"
-	"github.com/carton-oci/carton-oci/pkg/modelfile"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
 
@@ -25,7 +24,7 @@ func FuzzReadHeader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, err := safetensors.ReadHeader(bytes.NewReader(b), -1)
 		if err != nil {
-			if !errors.Is(err, safetensors.ErrFormat) && !errors.Is(err, modelfile.ErrPointer) {
+			if !errors.Is(err, safetensors.ErrFormat) && !errors.Is(err, safetensors.ErrPointer) {
 				t.Fatalf("got %v, which is of no kind", err)
 			}
 			return
