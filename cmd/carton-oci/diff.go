@@ -140,19 +140,19 @@ func onlyManifest(d *inspect.Difference) bool {
 // differ.
 func (s *session) printDifference(d *inspect.Difference) {
 	for _, m := range d.Removed {
-		s.linef("removed  %s (%s)", shownPath(m), errtext.Size(m.Size))
+		s.taggedf(styleBad, "removed  ", "%s (%s)", shownPath(m), errtext.Size(m.Size))
 	}
 	for _, m := range d.Added {
-		s.linef("added    %s (%s)", shownPath(m), errtext.Size(m.Size))
+		s.taggedf(styleGood, "added    ", "%s (%s)", shownPath(m), errtext.Size(m.Size))
 	}
 	for _, r := range d.Renamed {
-		s.linef("renamed  %s -> %s", r.From, r.To)
+		s.taggedf(styleOdd, "renamed  ", "%s -> %s", r.From, r.To)
 	}
 	for _, c := range d.Changed {
 		s.printChange(c, d)
 	}
 	if onlyManifest(d) {
-		s.linef("changed  %s: the same members, %s", carton.ManifestName, otherBytes)
+		s.taggedf(styleOdd, "changed  ", "%s: the same members, %s", carton.ManifestName, otherBytes)
 	}
 	s.warnOf(d.Notes)
 }
@@ -164,20 +164,20 @@ func (s *session) printChange(c inspect.Change, d *inspect.Difference) {
 	}
 	switch {
 	case c.A.Target != c.B.Target:
-		s.linef("changed  %s, was %s", shownPath(c.B), shownPath(c.A))
+		s.taggedf(styleOdd, "changed  ", "%s, was %s", shownPath(c.B), shownPath(c.A))
 	case c.A.Path == carton.InfoName && len(d.Info) > 0:
-		s.linef("changed  %s", c.A.Path)
+		s.taggedf(styleOdd, "changed  ", "%s", c.A.Path)
 		rows := [][]string{}
 		for _, f := range d.Info {
 			rows = append(rows, []string{"  " + f.Field, cmp.Or(f.A, "missing") + " -> " + cmp.Or(f.B, "missing")})
 		}
 		s.table(rows)
 	case c.A.Path == carton.InfoName && !noted(d, c.A.Path):
-		s.linef("changed  %s: the same fields, %s", c.A.Path, otherBytes)
+		s.taggedf(styleOdd, "changed  ", "%s: the same fields, %s", c.A.Path, otherBytes)
 	case c.Compared && len(c.Tensors) == 0:
-		s.linef("changed  %s%s: same layout, %s", c.A.Path, sizes, otherBytes)
+		s.taggedf(styleOdd, "changed  ", "%s%s: same layout, %s", c.A.Path, sizes, otherBytes)
 	default:
-		s.linef("changed  %s%s", c.A.Path, sizes)
+		s.taggedf(styleOdd, "changed  ", "%s%s", c.A.Path, sizes)
 		s.printTensorChanges(c.Tensors)
 	}
 }

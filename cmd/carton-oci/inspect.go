@@ -89,7 +89,7 @@ func (s *session) printDescription(d description, src *source, details convert.D
 		{"carton", src.lacks()},
 		{"runner", runner},
 		{"formats", cmp.Or(shownShares(d.Formats), details.Format)},
-		{"precision", cmp.Or(shownShares(d.Precisions), details.Precision)},
+		{"precision", cmp.Or(onlyShare(d.Precisions), details.Precision)},
 		{"parameters", cmp.Or(shownCount(d.Parameters), details.ParamSize)},
 	}
 	if !src.plain() {
@@ -103,22 +103,37 @@ func (s *session) printDescription(d description, src *source, details convert.D
 	s.printTensors("INPUT", d.Inputs)
 	s.printTensors("OUTPUT", d.Outputs)
 	s.printModels(d.Models)
+	s.printWeights(d)
 	s.printSizes(d)
 }
 
+// printWeights prints how much there is of each type of elements, where there is
+// more than one.
+func (s *session) printWeights(d description) {
+	if len(d.Precisions) < 2 {
+		return
+	}
+	rows, values := [][]string{{"PRECISION", "SIZE"}}, []int64{0}
+	for _, x := range d.Precisions {
+		rows, values = append(rows, []string{x.Name, errtext.Size(x.Bytes)}), append(values, x.Bytes)
+	}
+	s.linef("")
+	s.barTable(rows, values)
+}
+
 func (s *session) printSizes(d description) {
-	rows := [][]string{{"FOLDER", "SIZE", "MEMBERS"}}
+	rows, values := [][]string{{"FOLDER", "SIZE", "MEMBERS"}}, []int64{0}
 	for _, f := range d.Folders {
-		rows = append(rows, []string{f.Path, errtext.Size(f.Bytes), fmt.Sprint(f.Members)})
+		rows, values = append(rows, []string{f.Path, errtext.Size(f.Bytes), fmt.Sprint(f.Members)}), append(values, f.Bytes)
 	}
 	s.linef("")
-	s.table(append(rows, []string{"total", errtext.Size(d.Bytes), fmt.Sprint(d.Members)}))
-	rows = [][]string{{"LARGEST", "SIZE"}}
+	s.barTable(append(rows, []string{"total", errtext.Size(d.Bytes), fmt.Sprint(d.Members)}), append(values, 0))
+	rows, values = [][]string{{"LARGEST", "SIZE"}}, []int64{0}
 	for _, m := range d.Largest {
-		rows = append(rows, []string{m.Path, errtext.Size(*m.Size)})
+		rows, values = append(rows, []string{m.Path, errtext.Size(*m.Size)}), append(values, *m.Size)
 	}
 	s.linef("")
-	s.table(rows)
+	s.barTable(rows, values)
 }
 
 // shownPlatforms is a field of at most two platforms a line: three are wider
@@ -153,6 +168,14 @@ func shownShares(shares []inspect.Share) string {
 		text += fmt.Sprintf(" and %d more", n)
 	}
 	return text
+}
+
+// onlyShare is the name of the only share; of several there is a table.
+func onlyShare(shares []inspect.Share) string {
+	if len(shares) == 1 {
+		return shares[0].Name
+	}
+	return ""
 }
 
 // shownCount writes "376.9K (376940)", "" where it is not known.

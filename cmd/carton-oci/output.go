@@ -21,7 +21,9 @@ import (
 //     errors and warnings.
 //   - An error is one line, "carton-oci: verb object: what: got X, want Y",
 //     followed by "hint:" lines that say what can be done.
-//   - No colours, no cursor movement except by the progress bars on a terminal.
+//   - Colour on a terminal only, and little (colour.go); no cursor movement except by
+//     the progress bars there. Both are drawn here: libraries for bars were measured
+//     to leave half lines where Ctrl-C, or a warning, comes in between.
 //   - Tables are as wide as the terminal at most, where there is one: the middle
 //     of what is too wide is cut out. Elsewhere they are as wide as they are, but
 //     no cell makes a column wider than cellMost.
@@ -44,6 +46,11 @@ type printer struct {
 // linef prints one line of the result.
 func (p *printer) linef(format string, args ...any) {
 	p.write(escape(secret.StrikeResult(fmt.Sprintf(format, args...))) + "\n")
+}
+
+// taggedf is linef behind a word in a style.
+func (p *printer) taggedf(s style, tag, format string, args ...any) {
+	p.write(s.paint(p.out, tag) + escape(secret.StrikeResult(fmt.Sprintf(format, args...))) + "\n")
 }
 
 func (p *printer) write(text string) {
@@ -75,7 +82,9 @@ func (p *printer) notef(format string, args ...any) {
 }
 
 // warnf tells what may be wrong although the command goes on.
-func (p *printer) warnf(format string, args ...any) { p.sayf("warning: ", format, args...) }
+func (p *printer) warnf(format string, args ...any) {
+	p.sayf(styleOdd.paint(p.err, "warning: "), format, args...)
+}
 
 // hintf tells what can be done.
 func (p *printer) hintf(format string, args ...any) { p.sayf("hint: ", format, args...) }
@@ -94,7 +103,7 @@ func (p *printer) sayf(prefix, format string, args ...any) {
 
 // error prints an error and its hints.
 func (p *printer) error(err error) {
-	p.sayf("carton-oci: ", "%v", err)
+	p.sayf(styleBad.paint(p.err, "carton-oci: "), "%v", err)
 	p.hints(hint.Of(err)...)
 }
 

@@ -177,7 +177,7 @@ func (s *session) packError(c *cli.Context, paths []string, err error) error {
 		return missingFlags(verb, what, missing)
 	case errors.As(err, &invalid):
 		for _, v := range invalid.Violations {
-			s.sayf("error: ", "%s", v)
+			s.sayf(styleBad.paint(s.err, "error: "), "%s", v)
 		}
 		text := fmt.Sprintf("%s: is not a valid tree of the Plums Model Format: %s", verb, count(len(invalid.Violations), "broken rule"))
 		return &listedError{text: text, err: err}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -16,7 +17,19 @@ const cellMost = 100
 // table prints rows of equally many cells, aligned. The first row is the head.
 // Columns are aligned left, but for those headed SIZE, MEMBERS and PARAMETERS,
 // which hold numbers.
-func (p *printer) table(rows [][]string) {
+func (p *printer) table(rows [][]string) { p.barTable(rows, nil) }
+
+// The columns of a bar behind a row, and of a terminal that has room for it.
+const (
+	sizeBarMost  = 24
+	sizeBarLeast = 8
+	sizeBarsFrom = 60
+)
+
+// barTable is table with a bar behind each row, on a terminal: values has what they
+// show of each row, the head's too; nil is no bars.
+func (p *printer) barTable(rows [][]string, values []int64) {
+	bars := 0
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
@@ -28,7 +41,14 @@ func (p *printer) table(rows [][]string) {
 		}
 	}
 	if columns, _ := terminalSize(p.out); columns > 0 {
-		narrow(widths, columns)
+		room := columns
+		if len(values) > 0 && columns >= sizeBarsFrom {
+			room -= sizeBarLeast + 2
+		}
+		narrow(widths, room)
+		if room < columns {
+			bars = min(columns-lineWidth(widths)-2, sizeBarMost)
+		}
 		for i := range widths {
 			cells := shortenAll(listOf(rows, func(row []string) string { return row[i] }), widths[i])
 			for r := range rows {
@@ -40,7 +60,7 @@ func (p *printer) table(rows [][]string) {
 		widths[i] = min(widths[i], cellMost)
 	}
 	var line strings.Builder
-	for _, row := range rows {
+	for r, row := range rows {
 		for i, cell := range row {
 			pad := strings.Repeat(" ", max(0, widths[i]-runewidth.StringWidth(cell)))
 			if i > 0 {
@@ -51,7 +71,14 @@ func (p *printer) table(rows [][]string) {
 			}
 			line.WriteString(cell + pad)
 		}
-		p.write(strings.TrimRight(line.String(), " ") + "\n")
+		text := strings.TrimRight(line.String(), " ")
+		switch {
+		case r == 0:
+			text = styleHead.paint(p.out, text)
+		case bars >= sizeBarLeast && values[r] > 0:
+			text = line.String() + "  " + styleBar.paint(p.out, sizeBar(values[r], slices.Max(values), bars))
+		}
+		p.write(text + "\n")
 		line.Reset()
 	}
 }
@@ -62,11 +89,7 @@ const columnLeast = 8
 // narrow makes columns with two spaces between them fit a terminal, the widest
 // first.
 func narrow(widths []int, columns int) {
-	over := 2*(len(widths)-1) - columns
-	for _, w := range widths {
-		over += w
-	}
-	for ; over > 0; over-- {
+	for over := lineWidth(widths) - columns; over > 0; over-- {
 		widest := 0
 		for i := range widths {
 			if widths[i] > widths[widest] {
@@ -78,6 +101,15 @@ func narrow(widths []int, columns int) {
 		}
 		widths[widest]--
 	}
+}
+
+// lineWidth is how wide columns with two spaces between them are.
+func lineWidth(widths []int) int {
+	sum := 2 * (len(widths) - 1)
+	for _, w := range widths {
+		sum += w
+	}
+	return sum
 }
 
 // isNumeric reports whether the column with that head holds numbers.
@@ -101,7 +133,8 @@ func (p *printer) fields(pairs ...[2]string) {
 			continue
 		}
 		name, value := pair[0], escape(secret.StrikeResult(pair[1]))
-		if n := runewidth.StringWidth(value); width+2+n > columns && 2+n <= columns {
+		n := runewidth.StringWidth(value)
+		if value = valueStyle(name, value).paint(p.out, value); width+2+n > columns && 2+n <= columns {
 			if name != "" {
 				p.write(name + "\n")
 			}
@@ -110,4 +143,17 @@ func (p *printer) fields(pairs ...[2]string) {
 		}
 		p.write(fmt.Sprintf("%-*s  %s\n", width, name, value))
 	}
+}
+
+// valueStyle is the style of a field's value.
+func valueStyle(name, value string) style {
+	switch {
+	case name != "verdict":
+		return ""
+	case value == "ok":
+		return styleGood
+	case value == "broken":
+		return styleBad
+	}
+	return styleOdd
 }
