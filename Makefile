@@ -137,6 +137,16 @@ soak: ## 1,000 killed pushes and pulls, each run again and compared (half an hou
 bench: ## write docs/benchmarks.md: beside curl, oras-go and skopeo (an hour; 16 GB of disk)
 	$(GO) -C e2e run ./bench $(BENCH)
 
+# A tag that is not there yet is tried: make release-dry-run VERSION=v0.2.0-rc.1.
+# Debian: apt-get install skopeo qemu-user (the programs for the other architecture
+# are run too).
+VERSION ?= v0.1.0
+
+.PHONY: release-dry-run
+release-dry-run: ## all of a release but the upload, of HEAD, in dist/; made twice, compared and run
+	$(GO) -C e2e run ./release -version $(VERSION) -o $(CURDIR)/dist
+	CARTON_OCI_RELEASE=$(CURDIR)/dist $(GOTESTS) -C e2e -count=1 -timeout=60m ./release
+
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin dist

@@ -6,6 +6,7 @@ replace github.com/carton-oci/carton-oci => ../
 
 require (
 	github.com/BurntSushi/toml v1.6.0
+	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/Shopify/toxiproxy/v2 v2.5.0
 	github.com/carton-oci/carton-oci v0.0.0-00010101000000-000000000000
 	github.com/distribution/distribution/v3 v3.1.2
@@ -20,6 +21,7 @@ require (
 	github.com/sirupsen/logrus v1.10.2
 	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/crypto v0.58.0
+	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
 	oras.land/oras-go/v2 v2.6.4

@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/e2e/internal/containerd"
@@ -16,12 +18,16 @@ import (
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"oras.land/oras-go/v2"
+	"oras.land/oras-go/v2/content/oci"
+	"oras.land/oras-go/v2/registry/remote"
 )
 
-// The registries that the examples name; on the node of a test both are its own
+// The registries that the examples name; on the node of a test all are its own
 // registry.
 const (
 	exampleRegistry = "registry.example.com"
+	toolRegistry    = "ghcr.io"
 	dockerRegistry  = "docker.io"
 )
 
@@ -35,7 +41,7 @@ const (
 const (
 	pauseImage  = exampleRegistry + "/tools/pause:1"
 	readerImage = exampleRegistry + "/tools/reader:1"
-	cartonImage = exampleRegistry + "/tools/carton-oci:1"
+	cartonImage = toolRegistry + "/carton-oci/carton-oci:0.1.0"
 	pythonImage = dockerRegistry + "/library/python:3.13-slim"
 )
 
@@ -63,7 +69,7 @@ type node struct {
 // them. A server answers to its own name too: CRI-O finds no artifact, and sends no
 // password, where it was told that another host answers for the registry.
 func (n *node) registries() map[string]string {
-	hosts := map[string]string{exampleRegistry: n.registry.Host, dockerRegistry: n.registry.Host}
+	hosts := map[string]string{exampleRegistry: n.registry.Host, dockerRegistry: n.registry.Host, toolRegistry: n.registry.Host}
 	for _, s := range []*testregistry.Server{n.registry, n.private} {
 		hosts[s.Host] = s.Host
 	}
@@ -80,9 +86,8 @@ func startNode(t *testing.T, runtime string) *node {
 	n.carton = build(t, programs, "carton-oci", testenv.Root(), "./cmd/carton-oci")
 	here := filepath.Join(testenv.Root(), "e2e", "kubernetes")
 	for ref, file := range map[string]string{
-		"tools/pause:1":      build(t, programs, "pause", here, "./cmd/pause"),
-		"tools/reader:1":     build(t, programs, "reader", here, "./cmd/reader"),
-		"tools/carton-oci:1": n.carton,
+		"tools/pause:1":  build(t, programs, "pause", here, "./cmd/pause"),
+		"tools/reader:1": build(t, programs, "reader", here, "./cmd/reader"),
 	} {
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -94,6 +99,7 @@ func startNode(t *testing.T, runtime string) *node {
 			Config: ocispec.ImageConfig{Env: []string{"PATH=/usr/local/bin"}, Entrypoint: []string{"/usr/local/bin/" + name}},
 		}.Push(t, n.registry.Host+"/"+ref)
 	}
+	pushReleaseImage(t, n.registry.Host)
 	pythonStandIn(t).Push(t, n.registry.Host+"/library/python:3.13-slim")
 	runtimes[runtime](n, t)
 	return n
@@ -113,6 +119,32 @@ func (n *node) startCRIO(t *testing.T) {
 		_, err = runtimev1.NewRuntimeServiceClient(conn).Version(t.Context(), &runtimev1.VersionRequest{})
 		return err
 	})
+}
+
+// pushReleaseImage makes the image of a release, and puts it where the examples find
+// it.
+func pushReleaseImage(t *testing.T, host string) {
+	t.Helper()
+	dist := filepath.Join(t.TempDir(), "dist")
+	const version = "v0.1.0-rc.1"
+	cmd := exec.Command("go", "run", "./release", "-version", version, "-platforms", "linux/"+runtime.GOARCH, "-o", dist)
+	cmd.Dir = filepath.Join(testenv.Root(), "e2e")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("make the release: %v\n%s", err, out)
+	}
+	from, err := oci.New(filepath.Join(dist, "image"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, name, _ := strings.Cut(cartonImage, "/")
+	to, err := remote.NewRepository(host + "/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to.PlainHTTP = true
+	if _, err := oras.Copy(t.Context(), from, version[1:], to, to.Reference.Reference, oras.CopyOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // pythonStandIn is an image that is given this machine's /usr to run Python from,
