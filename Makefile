@@ -81,6 +81,10 @@ PEERS_BYTES ?= 1073741824
 e2e-peers: ## nodes that have a model of 1 GiB from each other, with the registry gone (root)
 	CARTON_OCI_PEERS_BYTES=$(PEERS_BYTES) $(GOTESTS) -C e2e -count=1 -timeout=30m -v -run=TestNodesHaveModelsFromEachOther .
 
+.PHONY: bench-nodes
+bench-nodes: ## what a pod waits for: image volumes and an init container (root; 20 minutes; 10 GB of disk)
+	$(GO) -C e2e/kubernetes test -run='^$$' -bench=ColdStart -benchtime=3x -timeout=60m ./cri
+
 # What is hostile, or fails, all of it: every case of docs/cases.txt, every n-th
 # system call for every n, and many more transfers than make test tries. Its figures
 # are those of docs/reliability.md. Debian: apt-get install strace.

@@ -28,7 +28,7 @@ type kubelet struct {
 	secrets map[string]*runtimev1.AuthConfig
 }
 
-func startKubelet(t *testing.T, n *node) *kubelet {
+func startKubelet(t testing.TB, n *node) *kubelet {
 	t.Helper()
 	conn, err := dial(n.socket)
 	if err != nil {
@@ -46,7 +46,7 @@ func dial(socket string) (*grpc.ClientConn, error) {
 
 // probe runs a pod that has no volume. Where that can't be, it is the machine that
 // lets no container run, and the test is skipped, loudly.
-func (k *kubelet) probe(t *testing.T) {
+func (k *kubelet) probe(t testing.TB) {
 	t.Helper()
 	got, err := k.run(t, "probe", corev1.PodSpec{Containers: []corev1.Container{{Name: "probe", Image: cartonImage, Args: []string{"version"}}}})
 	if err != nil || got[0].code != 0 {
@@ -64,7 +64,7 @@ type ran struct {
 
 // run runs a pod: its init containers and its containers, one after the other,
 // until one ends badly. An error is one that keeps a pod in ContainerCreating.
-func (k *kubelet) run(t *testing.T, name string, pod corev1.PodSpec) ([]ran, error) {
+func (k *kubelet) run(t testing.TB, name string, pod corev1.PodSpec) ([]ran, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), podTimeout)
 	defer cancel()
@@ -100,7 +100,7 @@ func (k *kubelet) run(t *testing.T, name string, pod corev1.PodSpec) ([]ran, err
 }
 
 // remove removes a pod with all of its containers.
-func (k *kubelet) remove(t *testing.T, id string) {
+func (k *kubelet) remove(t testing.TB, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), podTimeout)
 	defer cancel()
 	if _, err := k.runtime.StopPodSandbox(ctx, &runtimev1.StopPodSandboxRequest{PodSandboxId: id}); err != nil {

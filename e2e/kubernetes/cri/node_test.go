@@ -46,7 +46,7 @@ const (
 )
 
 // runtimes are what pulls and mounts on a node.
-var runtimes = map[string]func(*node, *testing.T){"containerd": (*node).startContainerd, "CRI-O": (*node).startCRIO}
+var runtimes = map[string]func(*node, testing.TB){"containerd": (*node).startContainerd, "CRI-O": (*node).startCRIO}
 
 // onEach runs a test on a node of each runtime.
 func onEach(t *testing.T, test func(t *testing.T, n *node)) {
@@ -77,7 +77,7 @@ func (n *node) registries() map[string]string {
 }
 
 // startNode starts one, with the images of the tests in its registry.
-func startNode(t *testing.T, runtime string) *node {
+func startNode(t testing.TB, runtime string) *node {
 	t.Helper()
 	testenv.Program(t, "runc")
 	n := &node{runtime: runtime, registry: testregistry.Start(t, testregistry.Options{}), home: t.TempDir()}
@@ -105,11 +105,11 @@ func startNode(t *testing.T, runtime string) *node {
 	return n
 }
 
-func (n *node) startContainerd(t *testing.T) {
+func (n *node) startContainerd(t testing.TB) {
 	n.socket = containerd.Start(t, containerd.CRI, n.config(t)).Socket
 }
 
-func (n *node) startCRIO(t *testing.T) {
+func (n *node) startCRIO(t testing.TB) {
 	n.socket = crio.Start(t, crio.Options{Registries: n.registries(), PauseImage: pauseImage}, func(socket string) error {
 		conn, err := dial(socket)
 		if err != nil {
@@ -149,7 +149,7 @@ func pushReleaseImage(t *testing.T, host string) {
 
 // pythonStandIn is an image that is given this machine's /usr to run Python from,
 // as there is no way here to the one of the examples.
-func pythonStandIn(t *testing.T) testimage.Image {
+func pythonStandIn(t testing.TB) testimage.Image {
 	t.Helper()
 	image := testimage.Image{Folders: []string{"usr"}, Symlinks: map[string]string{}, Config: ocispec.ImageConfig{Env: []string{"PATH=/usr/local/bin:/usr/bin"}}}
 	for _, name := range []string{"bin", "lib", "lib64"} {
@@ -161,7 +161,7 @@ func pythonStandIn(t *testing.T) testimage.Image {
 }
 
 // build builds a program that needs nothing around it.
-func build(t *testing.T, dir, name, from, path string) string {
+func build(t testing.TB, dir, name, from, path string) string {
 	t.Helper()
 	file := filepath.Join(dir, name)
 	cmd := exec.Command("go", "build", "-trimpath", "-o", file, path)
@@ -174,7 +174,7 @@ func build(t *testing.T, dir, name, from, path string) string {
 
 // config is containerd's, for a machine whose kernel may lack what containers
 // like to have, and without a network of containers' own.
-func (n *node) config(t *testing.T) func(*containerd.Server) string {
+func (n *node) config(t testing.TB) func(*containerd.Server) string {
 	return func(s *containerd.Server) string {
 		certs := filepath.Join(s.Dir(), "certs.d")
 		for registry, host := range n.registries() {
@@ -210,7 +210,7 @@ func (n *node) config(t *testing.T) func(*containerd.Server) string {
 }
 
 // must runs the command on the machine, and wants it to succeed.
-func (n *node) must(t *testing.T, args ...string) string {
+func (n *node) must(t testing.TB, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(n.carton, args...)
 	cmd.Dir = n.home
