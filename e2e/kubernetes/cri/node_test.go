@@ -123,7 +123,7 @@ func (n *node) startCRIO(t testing.TB) {
 
 // pushReleaseImage makes the image of a release, and puts it where the examples find
 // it.
-func pushReleaseImage(t *testing.T, host string) {
+func pushReleaseImage(t testing.TB, host string) {
 	t.Helper()
 	dist := filepath.Join(t.TempDir(), "dist")
 	const version = "v0.1.0-rc.1"
