@@ -23,6 +23,8 @@ func newApp(s *session) *cli.App {
   oci:DIR:TAG, oci:DIR@sha256:…      an artifact in an image layout
   m.oci.tar:TAG, oci-archive:FILE    an artifact in a tar of one
   https://host/m.carton              a carton on a web server
+  hf:ORG/NAME, hf:ORG/NAME@REV       a repository of the Hugging Face hub, to
+                                     make a carton of
 
 Environment: DOCKER_CONFIG, REGISTRY_AUTH_FILE (credentials), HTTPS_PROXY,
 NO_PROXY, SSL_CERT_FILE, SOURCE_DATE_EPOCH, CARTON_OCI_CACHE (a folder that

@@ -28,7 +28,7 @@ type description struct {
 	Precision  string          `json:"precision,omitempty"`
 	Precisions []inspect.Share `json:"precisions"`
 	Parameters *int64          `json:"parameters"` // null where no header tells
-	Models     []modelItem     `json:"models"`     // inside PT2 archives
+	Models     []modelItem     `json:"models"`     // inside PT2 archives, and of GGUF headers
 	Notes      []inspect.Note  `json:"notes,omitempty"`
 	// Findings are what looks wrong in PT2 archives.
 	Findings []inspect.Note `json:"findings,omitempty"`
@@ -41,6 +41,13 @@ type modelItem struct {
 	Tensors      int                 `json:"tensors"`
 	Parameters   *int64              `json:"parameters"`
 	AOTInductor  []modelfile.Backend `json:"aotInductor"`
+	// What the header of a GGUF file says.
+	Architecture  string `json:"architecture,omitempty"`
+	Quantization  string `json:"quantization,omitempty"`
+	ContextLength int64  `json:"contextLength,omitempty"` // in tokens
+	License       string `json:"license,omitempty"`
+	ChatTemplate  *bool  `json:"chatTemplate,omitempty"` // whether there is one
+	Parts         int    `json:"parts,omitempty"`        // files that the model is split into
 }
 
 type folder struct {
@@ -102,10 +109,15 @@ func largest(members []carton.Member) []carton.Member {
 }
 
 func modelItemOf(m inspect.Model) modelItem {
-	return modelItem{
+	item := modelItem{
 		Name: m.Name, Member: m.Member, TorchVersion: m.Torch, Tensors: m.Tensors, Parameters: known(m.Parameters),
-		AOTInductor: append([]modelfile.Backend{}, m.Backends...),
+		AOTInductor:  append([]modelfile.Backend{}, m.Backends...),
+		Architecture: m.Architecture, Quantization: m.Quantization, ContextLength: m.Context, License: m.License, Parts: m.Parts,
 	}
+	if m.Architecture != "" {
+		item.ChatTemplate = &m.ChatTemplate
+	}
+	return item
 }
 
 // known returns a count, nil where it is not known.

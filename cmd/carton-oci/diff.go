@@ -21,7 +21,7 @@ func (s *session) diffCommand() *cli.Command {
 		ArgsUsage: "A B",
 		UsageText: "carton-oci diff m.carton ghcr.io/org/m:1",
 		Description: `A and B may be any SOURCE. diff compares MANIFEST, carton.toml field by field,
-and the tensors of every safetensors file and PT2 archive that changed. Of those
+and the tensors of every safetensors, GGUF and PT2 file that changed. Of those
 it reads the headers alone: "other bytes" may mean that one number changed, or
 all of them. It does not compare LINKS, which says where a carton's bytes are
 and not what they are. With -q it prints nothing.

@@ -28,8 +28,21 @@ func (s *session) flags(own []cli.Flag, shared ...[]cli.Flag) []cli.Flag {
 // registryFlags are those of commands that speak to a registry; transfers are what
 // such a command has besides under that head.
 func (s *session) registryFlags(transfers ...cli.Flag) []cli.Flag {
+	return slices.Concat(s.transferFlags(transfers...), inCategory(forLogin, slices.Concat([]cli.Flag{
+		text(&s.username, "username", "log in as `NAME`", "u"),
+		yes(&s.passwordStdin, "password-stdin", "read the password from standard input"),
+		s.registryConfigFlag(),
+	}, s.tlsFlags())...))
+}
+
+// webFlags are those of commands that speak to a hub and to no registry.
+func (s *session) webFlags() []cli.Flag {
+	return slices.Concat(s.transferFlags(), inCategory(forLogin, s.tlsFlags()...))
+}
+
+func (s *session) transferFlags(more ...cli.Flag) []cli.Flag {
 	r := &s.options.Registry
-	return slices.Concat(inCategory(forLines, append([]cli.Flag{
+	return inCategory(forLines, append([]cli.Flag{
 		&cli.IntFlag{
 			Name: "retries", Usage: "try again at most `N` times in a row what fails without a byte",
 			Value: registry.DefaultAttempts - 1, Destination: &s.retriesMost, Action: atLeast("retries", 0),
@@ -38,16 +51,18 @@ func (s *session) registryFlags(transfers ...cli.Flag) []cli.Flag {
 			Name: "stall-timeout", Usage: "give a request up that moves nothing for `DURATION`",
 			Value: 30 * time.Second, Destination: &r.Policy.Stall, Action: atLeast("stall-timeout", time.Second),
 		},
-	}, transfers...)...), inCategory(forLogin,
-		text(&s.username, "username", "log in as `NAME`", "u"),
-		yes(&s.passwordStdin, "password-stdin", "read the password from standard input"),
-		s.registryConfigFlag(),
+	}, more...)...)
+}
+
+func (s *session) tlsFlags() []cli.Flag {
+	r := &s.options.Registry
+	return []cli.Flag{
 		yes(&r.PlainHTTP, "plain-http", "speak HTTP without TLS"),
 		yes(&r.Insecure, "insecure", "accept any certificate"),
 		text(&r.CAFile, "ca-file", "trust the authorities in `FILE` (PEM)"),
 		text(&r.CertFile, "cert-file", "present the client certificate in `FILE` (PEM)"),
 		text(&r.KeyFile, "key-file", "the client certificate's key is in `FILE` (PEM)"),
-	))
+	}
 }
 
 func (s *session) registryConfigFlag() cli.Flag {

@@ -31,6 +31,8 @@ var commandNames = map[hint.Name]string{
 	hint.Model:            "--model",
 	hint.NoClobber:        "--no-clobber",
 	hint.Output:           "-o",
+	hint.PackExclude:      "--exclude",
+	hint.PackInclude:      "--include",
 	hint.PackInvalid:      "--allow-invalid",
 	hint.PlainHTTP:        "--plain-http",
 	hint.Readme:           "--readme",

@@ -22,7 +22,8 @@ func (s *session) inspectCommand() *cli.Command {
 		ArgsUsage: "SOURCE",
 		UsageText: "carton-oci inspect ghcr.io/org/m:1",
 		Description: `Name, runner, inputs and outputs, formats, precision and parameters of the
-weights, the models inside PT2 archives, platforms, licence, sizes by folder and
+weights, what PT2 archives and GGUF files say of their models (architecture,
+quantisation, context, chat template), platforms, licence, sizes by folder and
 the largest members: from carton.toml, MANIFEST and the headers of weights. -q
 prints the model hash alone, and reads no headers. A model artifact that holds
 no carton is described by its config and the same headers.`,
@@ -190,12 +191,12 @@ func shownCount(n *int64) string {
 	return fmt.Sprintf("%s (%d)", short, *n)
 }
 
-// printModels prints the models inside PT2 archives.
+// printModels prints the models inside PT2 archives, and those of GGUF files.
 func (s *session) printModels(models []modelItem) {
 	if len(models) == 0 {
 		return
 	}
-	rows := [][]string{{"MODEL", "PARAMETERS", "TORCH", "AOTINDUCTOR", "MEMBER"}}
+	rows := [][]string{{"MODEL", "ARCHITECTURE", "QUANTIZATION", "PARAMETERS", "CONTEXT", "CHAT TEMPLATE", "LICENSE", "TORCH", "AOTINDUCTOR", "MEMBER"}}
 	for _, m := range models {
 		var compiled []string
 		for _, b := range m.AOTInductor {
@@ -205,7 +206,20 @@ func (s *session) printModels(models []modelItem) {
 		if m.Parameters != nil {
 			params = inspect.ParamSize(*m.Parameters)
 		}
-		rows = append(rows, []string{m.Name, params, m.TorchVersion, strings.Join(compiled, ", "), m.Member})
+		var context, template string
+		if m.ContextLength > 0 {
+			context = fmt.Sprint(m.ContextLength)
+		}
+		if m.ChatTemplate != nil {
+			template = map[bool]string{true: "yes", false: "no"}[*m.ChatTemplate]
+		}
+		member := m.Member
+		if m.Parts > 1 {
+			member += fmt.Sprintf(" (%d parts)", m.Parts)
+		}
+		rows = append(rows, []string{
+			m.Name, m.Architecture, m.Quantization, params, context, template, m.License, m.TorchVersion, strings.Join(compiled, ", "), member,
+		})
 	}
 	s.linef("")
 	s.table(withoutEmpty(rows))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pmf"
 	"github.com/carton-oci/carton-oci/pkg/pack"
 )
@@ -24,10 +26,11 @@ func (s *session) packCommand() *cli.Command {
 	var force bool
 	return &cli.Command{
 		Name:      "pack",
-		Usage:     "make a carton of a folder or of model files",
+		Usage:     "make a carton of a folder, of model files, or of hf:ORG/NAME",
 		ArgsUsage: "DIR_OR_FILE...",
 		UsageText: `carton-oci pack model.pt --framework-version =2.0.1
-carton-oci pack ./model -o m.carton --runner noop`,
+carton-oci pack ./model -o m.carton --runner noop
+carton-oci pack hf:org/name@v1 --runner noop --exclude '*.bin'`,
 		Description: packHelp(),
 		Flags: s.flags([]cli.Flag{
 			text(&file, "output", "write `FILE` (NAME.carton); - is standard output", "o"),
@@ -38,7 +41,7 @@ carton-oci pack ./model -o m.carton --runner noop`,
 				o.Links = append(o.Links, l)
 				return err
 			}),
-		), inCategory(whatIsPacked, yes(&o.AllowInvalid, "allow-invalid", "pack what is broken all the same"))),
+		), inCategory(whatIsPacked, yes(&o.AllowInvalid, "allow-invalid", "pack what is broken all the same")), s.webFlags()),
 		Action: s.command(func(c *cli.Context) error { return s.runPack(c, o, file, force) }),
 	}
 }
@@ -117,15 +120,23 @@ func (s *session) streamPack(c *cli.Context, paths []string, opts pack.Options) 
 func packOutput(name string, paths []string, opts pack.Options) (string, error) {
 	if name == "" {
 		var err error
-		if name, err = pack.DefaultName(paths[0]); err != nil {
+		if name, err = defaultName(paths[0]); err != nil {
 			return "", fmt.Errorf("pack %s: %w", paths[0], err)
 		}
-		name += ".carton"
+		name += location.Ext
 	}
 	if err := notInside("pack", name, packInputs(paths, opts)); err != nil {
 		return "", withHint(err, "name a file elsewhere: -o FILE.carton")
 	}
 	return name, nil
+}
+
+// defaultName is what a carton of what is packed is called.
+func defaultName(arg string) (string, error) {
+	if loc, err := location.Parse(arg); err == nil && loc.Kind == location.KindHub {
+		return path.Base(loc.Repository), nil
+	}
+	return pack.DefaultName(arg)
 }
 
 // packInputs are the files and folders that a pack reads.
@@ -147,7 +158,7 @@ func notInside(verb, output string, inputs []string) error {
 func (s *session) pack(c *cli.Context, paths []string, opts pack.Options) (*pack.Carton, error) {
 	s.showProgress("hash")
 	opts.Progress = s.progress
-	src, err := pack.Open(c.Context, paths, opts)
+	src, err := s.openFiles(c, paths, opts)
 	s.stopProgress()
 	s.progress = nil
 	if err != nil {
@@ -188,6 +199,9 @@ func (s *session) packError(c *cli.Context, paths []string, err error) error {
 }
 
 func isMissing(name string) bool {
+	if loc, err := location.Parse(name); err == nil && loc.Kind == location.KindHub {
+		return false
+	}
 	_, err := os.Stat(name)
 	return errors.Is(err, fs.ErrNotExist)
 }

@@ -84,6 +84,10 @@ that is where their runners look. A folder with carton.toml and model/ is taken
 as it is; a tree in the Plums Model Format is checked by that format's rules.
 The same files and flags give the same carton, bit for bit.
 
+hf:ORG/NAME, or hf:ORG/NAME@REV for a branch, tag or commit, is a repository of
+the Hugging Face hub: the same carton as of a folder or a cache with its files.
+HF_TOKEN, HF_ENDPOINT and what "hf auth login" keeps are read.
+
 What the files tell is filled in and shown: framework version, platforms, inputs
 and outputs of a .pt2; name and licence at the head of a README.md; name and
 description of a Plums tree; inputs and outputs of a self test.

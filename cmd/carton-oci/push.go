@@ -27,6 +27,7 @@ func (s *session) pushCommand() *cli.Command {
 		ArgsUsage: "SOURCE REF[,TAG...]",
 		UsageText: `carton-oci push m.carton ghcr.io/org/m:1
 carton-oci push ./model ghcr.io/org/m:1,latest --runner noop
+carton-oci push hf:org/name ghcr.io/org/name:1 --runner noop
 carton-oci push m.carton ghcr.io/org/m:1 --image --layers tar
 carton-oci push ghcr.io/org/m:1 registry.example/org/m:1`,
 		Description: `What the registry has already is neither sent nor read. An artifact is copied as
@@ -36,7 +37,9 @@ already. The last line printed is the digest; with -q it is the only one.
 
 A folder or model file that is no carton is packed on the way, with no file
 between and the same digests; --runner and what else is missing is asked for.
-"carton-oci pack --help" says more.
+"carton-oci pack --help" says more. So is a repository of the Hugging Face hub,
+hf:ORG/NAME[@REV]: its weights go from the hub to the registry as they are read,
+and what the registry has is not read.
 
 Kubernetes mounts a pushed carton as an empty folder, unless its image form is
 there too: --image, or "carton-oci image REF" afterwards. Without --layers tar
@@ -66,6 +69,9 @@ func (s *session) runPush(c *cli.Context, opts client.PushOptions, p pack.Option
 	}
 	p.AllowInvalid = opts.Mapping.AllowInvalid
 	loose, err := s.packLoose(c, source, to, p)
+	if err == nil {
+		err = noteOrigin(&opts.Mapping, loose)
+	}
 	if err != nil {
 		return err
 	}

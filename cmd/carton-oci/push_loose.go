@@ -34,6 +34,8 @@ func (s *session) packLoose(c *cli.Context, source string, to location.Location,
 	}
 	asked := packAsked(c)
 	switch {
+	case loc.Kind == location.KindHub:
+		loc.Path = loc.String()
 	case asked == "" && (loc.Kind != location.KindPath || !pack.IsLoose(loc.Path)):
 		return nil, nil
 	case loc.Kind != location.KindPath:

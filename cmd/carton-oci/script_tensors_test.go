@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -63,6 +64,34 @@ func scriptPT2(ts *testscript.TestScript, _ bool, args []string) {
 	writeInFolder(ts, args[0], b)
 }
 
+// scriptGGUF is mkgguf: FILE QUANTIZATION TENSORS [NUMBER OF ALL], a llama of so many
+// tensors of 256 elements, Q4_K with 144 bytes of one letter each; with NUMBER and so
+// on that part of a split model.
+func scriptGGUF(ts *testscript.TestScript, _ bool, args []string) {
+	number := func(i int) int {
+		n, err := strconv.Atoi(args[i])
+		ts.Check(err)
+		return n
+	}
+	keys := []any{
+		"general.architecture", "llama", "general.name", "Tiny Llama", "general.license", "apache-2.0", "general.file_type", uint32(number(1)),
+		"llama.context_length", uint32(4096), "tokenizer.chat_template", "{{ messages }}", "general.url", "https://example.org/tiny",
+	}
+	first := 0
+	if len(args) > 3 {
+		if first = number(3) - 1; first > 0 {
+			keys = nil
+		}
+		keys = append(keys, "split.no", uint16(first), "split.count", uint16(number(4)), "split.tensors.count", int32(number(5)))
+	}
+	var tensors []modeltest.GGUFTensor
+	for i := range number(2) {
+		name := fmt.Sprintf("blk.%d.%d.weight", first, i)
+		tensors = append(tensors, modeltest.GGUFOf(name, 12, []uint64{256}, bytes.Repeat([]byte{byte('a' + i%26)}, 144)))
+	}
+	writeInFolder(ts, args[0], modeltest.GGUF(ts.Value(scriptKey{}).(*scriptState).tb, 32, keys, tensors...))
+}
+
 // scriptTail is tail: the last bytes of a file are TEXT.
 func scriptTail(ts *testscript.TestScript, _ bool, args []string) {
 	want := strings.ReplaceAll(args[1], `\n`, "\n")
@@ -72,7 +101,7 @@ func scriptTail(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func TestTensorForms(t *testing.T) {
-	for file, want := range map[string]bool{"a.npy": true, "A.NPY": true, "a.safetensors": true, "a": false, "a.bin": false, "npy": false} {
+	for file, want := range map[string]bool{"a.npy": true, "A.NPY": true, "a.safetensors": true, "a": false, "a.bin": true, "a.npz": false, "npy": false} {
 		if _, err := tensorFormOf(file); (err == nil) != want {
 			t.Errorf("%s: got %v", file, err)
 		}

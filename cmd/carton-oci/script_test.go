@@ -92,7 +92,7 @@ func TestScripts(t *testing.T) {
 			"cut": scriptCut, "spoil": scriptSpoil, "registry": scriptRegistry, "web": scriptWeb, "corrupt": scriptCorrupt,
 			"fault": scriptFault, "requests": scriptRequests, "json": scriptJSON, "keys": scriptKeys, "entries": scriptEntries,
 			"fixture": scriptFixture, "mkreference": scriptReference, "links": scriptLinks, "image": scriptImage,
-			"mksafetensors": scriptSafetensors, "mkpt2": scriptPT2, "mktorchscript": scriptTorchScript, "mkwasm": scriptWasm, "tail": scriptTail,
+			"mksafetensors": scriptSafetensors, "mkgguf": scriptGGUF, "mkpt2": scriptPT2, "mktorchscript": scriptTorchScript, "mkwasm": scriptWasm, "tail": scriptTail,
 			"needs": scriptNeeds,
 		},
 	})

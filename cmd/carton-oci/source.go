@@ -52,6 +52,9 @@ func (s *session) openWith(c *cli.Context, arg string, opts client.OpenOptions) 
 	if loc.Kind == location.KindPath && pack.IsLoose(loc.Path) {
 		return s.openLoose(c, out, loc.Path)
 	}
+	if loc.Kind == location.KindHub {
+		return s.viewHub(c, out, loc)
+	}
 	if out.Source, err = s.client.Open(c.Context, arg, opts); err != nil {
 		return nil, out.fail(err)
 	}

@@ -73,7 +73,7 @@ func hintNoTensor(err error, name string) error {
 
 // tensorForm is a sort of file for one tensor.
 type tensorForm struct {
-	name, ending string
+	name, ending string // the name is that of a format; "" of bytes alone
 	holds        func(dtype string) bool
 	// header writes what stands before the elements; they are the rest.
 	header func(w io.Writer, t *inspect.Tensor) error
@@ -86,6 +86,7 @@ var tensorForms = []tensorForm{
 	{"safetensors", ".safetensors", safetensors.HasType, func(w io.Writer, t *inspect.Tensor) error {
 		return safetensors.WriteHeader(w, nil, []safetensors.Tensor{{Name: t.Name, DType: t.DType, Shape: t.Shape}})
 	}},
+	{"", ".bin", func(string) bool { return true }, func(io.Writer, *inspect.Tensor) error { return nil }},
 }
 
 // tensorFormOf chooses by the file's name.
@@ -95,7 +96,7 @@ func tensorFormOf(file string) (tensorForm, error) {
 			return form, nil
 		}
 	}
-	return tensorForm{}, usagef("tensors", "--output: got %s, want a name that ends in .npy or .safetensors", quoted(file))
+	return tensorForm{}, usagef("tensors", "--output: got %s, want a name that ends in .npy, .safetensors or .bin", quoted(file))
 }
 
 // check says why the file can't hold a tensor, and which can.
@@ -105,7 +106,10 @@ func (f tensorForm) check(t *inspect.Tensor) error {
 	}
 	err := fmt.Errorf("tensor %s: %s has no type %s", t.Name, f.name, shownType(t.DType))
 	for _, other := range tensorForms {
-		if other.holds(t.DType) {
+		switch {
+		case other.name == "":
+			err = withHint(err, "its bytes as they are: -o FILE%s", other.ending)
+		case other.holds(t.DType):
 			err = withHint(err, "%s has it: -o FILE%s", other.name, other.ending)
 		}
 	}

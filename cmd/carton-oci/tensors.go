@@ -26,11 +26,11 @@ func (s *session) tensorsCommand() *cli.Command {
 		ArgsUsage: "SOURCE [GLOB | NAME -o FILE]",
 		UsageText: `carton-oci tensors m.carton '*.bias'
 carton-oci tensors ghcr.io/org/m:1 layers.0.weight -o weight.npy`,
-		Description: `Lists name, type, shape and size of every tensor in safetensors files, PT2
-archives and tensor_data. Only headers are read. GLOB chooses by name; in it *
-stands for anything, dots and slashes too. Where a file could not be looked into
-the others are listed, and the exit code is not 0: it is 3 where that file is
-broken.
+		Description: `Lists name, type, shape and size of every tensor in safetensors and GGUF files,
+PT2 archives and tensor_data. Only headers are read. GLOB chooses by name; in it
+* stands for anything, dots and slashes too. Where a file could not be looked
+into the others are listed, and the exit code is not 0: it is 3 where that file
+is broken.
 
 With -o it fetches the elements of one tensor, by range where that is possible:
 nothing else of the file is downloaded. A range can't be checked against the
@@ -38,11 +38,13 @@ model hash, and is called unverified; where all of the file had to be read, it
 was checked. FILE ends in
   .npy           for numpy, which has no BF16, F8, F6 and F4
   .safetensors   for any type of that format
+  .bin           for its bytes alone, whatever they are: of a quantised tensor
+                 of a GGUF file (Q4_K, IQ2_XS and the like) its blocks
 
 A name in several files, or in several models of an archive, needs --member or
 --model. Names in weights go before those in tensor_data.`,
 		Flags: s.flags([]cli.Flag{
-			text(&file, "output", "fetch the tensor NAME into `FILE`, .npy or .safetensors", "o"),
+			text(&file, "output", "fetch the tensor NAME into `FILE`, .npy, .safetensors or .bin", "o"),
 			text(&o.Member, "member", "look only into the file at `PATH` in the carton"),
 			text(&o.Model, "model", "look only at the model `NAME` of PT2 archives"),
 			yes(&force, "force", "replace what is there"),
@@ -125,7 +127,7 @@ func (s *session) listTensors(c *cli.Context, o inspect.Options) error {
 	case o.Member != "":
 		s.notef("%s holds no tensors that can be listed", o.Member)
 	default:
-		s.notef("no tensors: listed are those of safetensors files, PT2 archives and tensor_data")
+		s.notef("no tensors: listed are those of safetensors and GGUF files, PT2 archives and tensor_data")
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ type Format struct {
 // The formats that are looked into.
 const (
 	Safetensors = "safetensors"
+	GGUF        = "gguf"
 	PT2         = "pt2"
 )
 
@@ -40,7 +41,7 @@ func HasEnd(name string, ends ...string) bool {
 // size.
 var Formats = []Format{
 	{Safetensors, []string{".safetensors"}},
-	{"gguf", []string{".gguf", ".ggml"}},
+	{GGUF, []string{".gguf", ".ggml"}},
 	{"llamafile", []string{".llamafile"}},
 	{"onnx", []string{".onnx", ".onnx_data", ".onnx.data"}},
 	{PT2, []string{".pt2"}},

@@ -15,6 +15,7 @@ var (
 	schemeRE = regexp.MustCompile(`^(?:[A-Za-z][A-Za-z0-9+.-]+:/+|(?i:https?):)`)
 	hostRE   = regexp.MustCompile(`^(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+\.?|localhost|\[[0-9A-Fa-f:.]+\])$`)
 	digestRE = regexp.MustCompile(`(?i:@sha[0-9]+):[0-9a-fA-F]*$`)
+	hubRE    = regexp.MustCompile(`^(?i:hf):(?://)?`)
 	pathRE   = regexp.MustCompile(`^(?:[./~\\]|[A-Za-z]:[/\\])`)
 )
 
@@ -41,6 +42,9 @@ func split(s string) (shown string, hidden []string) {
 		}
 		shown, hidden = splitPlain(layout)
 		return "oci:" + shown, hidden
+	}
+	if m := hubRE.FindString(s); m != "" && !strings.ContainsAny(s[len(m):], ":?#") {
+		return s, nil // what follows the @ is a revision
 	}
 	scheme := schemeRE.FindString(s)
 	if scheme == "" {

@@ -288,7 +288,8 @@ func TestLicenses(t *testing.T) {
 	for _, s := range []string{
 		"Apache 2.0", "MIT/Apache-2.0", "MIT, ISC", "MIT AND", "AND MIT", "MIT OR OR ISC", "(MIT", "MIT)", "()", "MIT WITH", "MIT WITH (a)",
 		"MIT ISC", "LicenseRef-", "DocumentRef-a:MIT", "Ref:LicenseRef-a", "MIT++", "https://opensource.org/licenses/MIT", "mit and isc", " ",
-		"DocumentRef-:LicenseRef-a", "LicenseRef-a_b",
+		"DocumentRef-:LicenseRef-a", "LicenseRef-a_b", "AND", "OR OR OR", "MIT AND OR", "WITH WITH a", "MIT WITH WITH", "MIT WITH OR", "MIT AND WITH",
+		"(MIT) WITH a", "MIT WITH a WITH b", "GPL-2.0 +", "LicenseRef-a+", "MIT WITH a+", "MIT (ISC)", ") MIT (",
 	} {
 		if !warned(s) {
 			t.Errorf("%q: no warning", s)

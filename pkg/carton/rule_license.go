@@ -32,7 +32,7 @@ func checkLicenseWords(words []string) error {
 	for i, w := range words {
 		behindWith := i > 0 && words[i-1] == "WITH"
 		switch {
-		case due && behindWith && exception.MatchString(w):
+		case due && behindWith && exception.MatchString(w) && !isOperator(w):
 			due = false
 		case due && behindWith:
 			return fmt.Errorf("%s behind WITH is not an exception's id", quoteShort(w))
@@ -62,5 +62,7 @@ func checkLicenseWords(words []string) error {
 // isLicense reports whether a word is an id, an id with a +, or a reference to a
 // licence that SPDX has not listed.
 func isLicense(w string) bool {
-	return licenseRef.MatchString(w) || licenseID.MatchString(w) && !strings.HasPrefix(w, "LicenseRef-")
+	return licenseRef.MatchString(w) || licenseID.MatchString(w) && !strings.HasPrefix(w, "LicenseRef-") && !isOperator(w)
 }
+
+func isOperator(w string) bool { return w == "AND" || w == "OR" || w == "WITH" }

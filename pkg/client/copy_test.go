@@ -165,6 +165,9 @@ func TestACopyWithItsImage(t *testing.T) {
 				if result.Image == nil || result.Image.Digest != image.Digest || !result.Source.Copied {
 					t.Errorf("got %+v, want the image %s", result, image.Digest)
 				}
+				if n := there.Count("HEAD|GET", "/manifests/1-image"); n > 2 { // before all, and before it moves
+					t.Errorf("asked for the image form's tag %d times, want twice", n)
+				}
 				sameManifest(t, from, to)
 				sameManifest(t, from+"-image", to+"-image")
 				manifests := there.Requests()

@@ -116,7 +116,11 @@ func (c *call) image(ctx context.Context, loc location.Location, tags []string, 
 	if err := store.CheckArtifact(ctx, forms.Image); err != nil {
 		return nil, err
 	}
-	if err := checkImageTags(ctx, store, tags, result.ModelHash, opts.NoClobber); err != nil {
+	are, err := checkImageTags(ctx, store, tags)
+	if err == nil && opts.NoClobber {
+		err = refuseOtherModels(tags, are, result.ModelHash)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if !opts.DryRun {

@@ -84,23 +84,32 @@ func lookUp(ctx context.Context, store layout.Store, tag string) (*tagged, error
 	return is, nil
 }
 
-// checkImageTags refuses to move tags of an image form that point to what is none,
-// and with noClobber those of another model.
-func checkImageTags(ctx context.Context, store layout.Store, tags []string, modelHash string, noClobber bool) error {
+// checkImageTags returns what tags of an image form point to, and refuses to move
+// those that point to what is none.
+func checkImageTags(ctx context.Context, store layout.Store, tags []string) ([]*tagged, error) {
+	var list []*tagged
 	for _, tag := range tags {
 		is, err := lookUp(ctx, store, tag)
-		switch {
-		case err != nil:
-			return err
-		case is == nil:
-		case !is.image:
+		if err != nil {
+			return nil, err
+		}
+		if is != nil && !is.image {
 			err := &layout.Error{
 				Object: "tag " + tag, Kind: layout.ErrTagExists,
 				Msg: fmt.Sprintf("points to %s, which is no image form of a carton, and stays where it is", is.digest),
 			}
-			return hint.With(err, "name another tag for the image form: %s NAME", hint.ImageTag)
-		case noClobber && is.model != modelHash:
-			err := &layout.Error{Object: "tag " + tag, Kind: layout.ErrTagExists, Msg: "is the image form of another model"}
+			return nil, hint.With(err, "name another tag for the image form: %s NAME", hint.ImageTag)
+		}
+		list = append(list, is)
+	}
+	return list, nil
+}
+
+// refuseOtherModels refuses to move tags that are image forms of another model.
+func refuseOtherModels(tags []string, are []*tagged, modelHash string) error {
+	for i, is := range are {
+		if is != nil && is.model != modelHash {
+			err := &layout.Error{Object: "tag " + tags[i], Kind: layout.ErrTagExists, Msg: "is the image form of another model"}
 			return hint.With(err, "choose another tag (%s NAME), or leave out %s", hint.ImageTag, hint.NoClobber)
 		}
 	}

@@ -133,6 +133,8 @@ func (c *call) open(ctx context.Context, loc location.Location, opts OpenOptions
 		o.Source, err = openPath(loc.Path)
 	case location.KindURL:
 		o.Source, err = c.openURL(ctx, loc.URL)
+	case location.KindHub:
+		err = hint.With(location.Errorf(loc.String(), "is a hub's repository, and no carton"), "%s makes one of its files", hint.Pack)
 	default:
 		return c.openArtifact(ctx, loc, opts)
 	}

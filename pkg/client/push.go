@@ -114,8 +114,9 @@ type push struct {
 	call *call
 	// imageTags are those of the image form; nil where none is pushed.
 	imageTags  []string
-	unloadable []string // why the format's loader fails on it
-	left       []string // image forms of other models, beside the tags that move
+	images     []*tagged // what those point to, nil where there is no such tag
+	unloadable []string  // why the format's loader fails on it
+	left       []string  // image forms of other models, beside the tags that move
 }
 
 // destination says where a push goes, and under which tags.
@@ -229,13 +230,14 @@ func (p *push) checkTags(ctx context.Context) error {
 	store, modelHash := p.site.store, p.src.Manifest().ModelHash()
 	switch {
 	case p.opts.Mapping.Image:
-		err := checkImageTags(ctx, store, p.imageTags, modelHash, false)
+		var err error
+		p.images, err = checkImageTags(ctx, store, p.imageTags)
 		if err == nil && p.opts.ImageTag != "" {
 			p.left, err = leftBehind(ctx, store, p.tags, modelHash)
 		}
 		p.left = slices.DeleteFunc(p.left, func(tag string) bool { return slices.Contains(p.imageTags, tag) })
 		return err
-	case !p.opts.LeaveImage && !p.opts.NoClobber: // which moves no tag away from an image form
+	case !p.opts.LeaveImage:
 		return refuseDrift(ctx, store, p.tags, modelHash, p.opts.Mapping.Compat)
 	}
 	return nil

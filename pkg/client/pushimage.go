@@ -100,9 +100,17 @@ func (p *push) checkImage(ctx context.Context, forms *convert.Forms) error {
 		return err
 	}
 	if forms.Image.Complete != nil { // its digest is not known yet
-		return checkImageTags(ctx, p.site.store, p.imageTags, p.src.Manifest().ModelHash(), true)
+		return refuseOtherModels(p.imageTags, p.images, p.src.Manifest().ModelHash())
 	}
-	return layout.CheckTags(ctx, p.site.store, forms.Image.Digest, p.imageTags...)
+	for i, tag := range p.imageTags {
+		if is := p.images[i]; is == nil || is.digest == forms.Image.Digest {
+			continue
+		}
+		if err := layout.CheckTags(ctx, p.site.store, forms.Image.Digest, tag); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // explainRefusal says what an image manifest may have been refused for, and what

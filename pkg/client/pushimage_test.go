@@ -201,6 +201,15 @@ func TestNoImageIsLeftBehind(t *testing.T) {
 		if err := push(other(), strings.TrimSuffix(ref, "1,2")+"3", func(*PushOptions) {}); err != nil {
 			t.Errorf("%s: another tag: %v", name, err)
 		}
+		if err := push(sample(), first, func(o *PushOptions) { o.Mapping.Image, o.ImageTag = true, "4-image" }); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, noClobber := range []bool{false, true} {
+			err := push(other(), strings.TrimSuffix(ref, "1,2")+"4", func(o *PushOptions) { o.NoClobber = noClobber })
+			if !errors.Is(err, layout.ErrTagExists) || !strings.Contains(err.Error(), "tag 4-image: is the image form of another model") {
+				t.Errorf("%s: a new tag beside an image form, NoClobber %v: got %v", name, noClobber, err)
+			}
+		}
 		if err := push(other(), first, func(o *PushOptions) { o.LeaveImage = true }); err != nil {
 			t.Errorf("%s: LeaveImage: %v", name, err)
 		}

@@ -51,6 +51,8 @@ const (
 	Member Name = "inspect.Options.Member"
 	Model  Name = "inspect.Options.Model"
 
+	PackExclude Name = "pack.Options.Exclude"
+	PackInclude Name = "pack.Options.Include"
 	PackInvalid Name = "pack.Options.AllowInvalid"
 	Update      Name = "pack.Options.Update"
 

@@ -58,13 +58,13 @@ func shardSets(
 // and NAME.VARIANT.safetensors beside NAME.safetensors whose tensors have the same
 // names and shapes. A content that is no copy under one of its paths is none.
 func copies(members []carton.Member, files []file, facts []content, sets map[string]map[string]bool) map[string]bool {
-	layouts := map[string]string{} // by hash
+	layouts := map[string]layout{} // by hash
 	for i, f := range files {
 		layouts[f.Hash] = facts[i].layout
 	}
-	byPath := map[string]string{} // layouts, of safetensors files
+	byPath := map[string]layout{} // layouts, of safetensors files
 	for _, m := range members {
-		if l := layouts[m.Hash]; l != "" && formatOf(m.Path) == filekind.Safetensors {
+		if l := layouts[m.Hash]; l.tensors > 0 && formatOf(m.Path) == filekind.Safetensors {
 			byPath[m.Path] = l
 		}
 	}
@@ -83,28 +83,62 @@ func copies(members []carton.Member, files []file, facts []content, sets map[str
 	return out
 }
 
+// ggufCopies returns the GGUF files of models that are counted already, by their
+// hashes: of several with the same tensors, as the quantisations of one model have,
+// the first by path counts.
+func ggufCopies(sets []*partSet) map[string]bool {
+	out, seen := map[string]bool{}, map[layout]bool{}
+	for _, s := range sets {
+		var all layout
+		for _, c := range s.parts {
+			all = all.add(c.layout)
+		}
+		if all.tensors > 0 && seen[all] {
+			for _, c := range s.parts {
+				out[c.Hash] = true
+			}
+		}
+		seen[all] = true
+	}
+	return out
+}
+
 // isVariant reports whether a file is another's variant: the same name but for
 // what follows a dot, and the same layout.
-func isVariant(file string, layouts map[string]string) bool {
+func isVariant(file string, layouts map[string]layout) bool {
 	name := file[:len(file)-len("."+filekind.Safetensors)]
 	for i := strings.LastIndexByte(name, '.'); i > strings.LastIndexByte(name, '/')+1; i = strings.LastIndexByte(name[:i], '.') {
-		if l := layouts[file]; l != "" && layouts[name[:i]+file[len(name):]] == l {
+		if l := layouts[file]; l.tensors > 0 && layouts[name[:i]+file[len(name):]] == l {
 			return true
 		}
 	}
 	return false
 }
 
-// layoutOf is a hash of the names and shapes of a file's tensors, "" where it has
-// none.
-func layoutOf(tensors []modelfile.Tensor) string {
-	if len(tensors) == 0 {
-		return ""
+// layout is what a file's tensors are called, and of what shapes: the same for the
+// same tensors in any order, and in any number of files. The zero value is that of no
+// tensors.
+type layout struct {
+	tensors int
+	sum     [sha256.Size]byte // of their hashes
+}
+
+func layoutOf(tensors []modelfile.Tensor) layout {
+	var l layout
+	for _, i := range byName(tensors) {
+		l = l.add(layout{1, sha256.Sum256(fmt.Appendf(nil, "%q %v\n", tensors[i].Name, tensors[i].Shape))})
 	}
-	order := byName(tensors)
-	sum := sha256.New()
-	for _, i := range order {
-		fmt.Fprintf(sum, "%q %v\n", tensors[i].Name, tensors[i].Shape)
+	return l
+}
+
+// add returns the layout of the tensors of both.
+func (l layout) add(o layout) layout {
+	l.tensors += o.tensors
+	carry := 0
+	for i := range l.sum {
+		carry += int(l.sum[i]) + int(o.sum[i])
+		l.sum[i] = byte(carry)
+		carry >>= 8
 	}
-	return string(sum.Sum(nil))
+	return l
 }

@@ -6,8 +6,8 @@
 // # Rules that this package keeps
 //
 // Files are told by their names: those of the formats in pkg/modelfile/formats
-// (*.safetensors, *.pt2), and what tensor_data/index.toml lists. Of several members with one hash, symlinks among
-// them, the first by path whose name tells the format stands for all: the same
+// (*.safetensors, *.gguf, *.pt2), and what tensor_data/index.toml lists. Of several
+// members with one hash, symlinks among them, the first by path whose name tells the format stands for all: the same
 // content is read once and counted once.
 //
 // A header is content of its author's. A file that breaks its format, or that is
@@ -21,11 +21,14 @@
 // then closed. An archive, as of PT2, is read from its end, by range. In a member where
 // ranges are expensive it is not read at all, unless Options.Through asks for it.
 //
+// A header whose length only reading it tells, as of GGUF, is read on behind that
+// prefix, as far as it goes.
+//
 // Headers of many members are read in parallel, members of one compressed tar
 // layer one after another.
 //
-// Types are named as safetensors names them ("F32", "BF16"), in every format;
-// tensor_data's "string" and "nested" are themselves.
+// Types are named as safetensors names them ("F32", "BF16"), in every format; those
+// that it does not have, as their format does ("Q4_K"), and tensor_data's "string" and "nested" are themselves.
 //
 // What [Describe] counts is part of the mapping between cartons and artifacts
 // (docs/mapping.md, config): it depends on the members' content and paths alone,

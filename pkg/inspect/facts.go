@@ -26,7 +26,8 @@ type Facts struct {
 	Precisions []Share
 	// Parameters is how many elements those tensors have; -1 where no file says.
 	Parameters int64
-	// Models are the models inside PT2 archives.
+	// Models are the models inside PT2 archives, and those that headers of GGUF files
+	// describe: each once, however many files it is split into.
 	Models []Model
 	// Notes say what could not be counted.
 	Notes []Note
@@ -92,7 +93,11 @@ func DescribeMembers(ctx context.Context, src carton.Source, members []carton.Me
 	if err != nil {
 		return nil, err
 	}
-	for hash := range copies(members, files, facts, sets) {
+	parts := partSets(facts)
+	notes = append(notes, joinParts(parts)...)
+	uncounted := copies(members, files, facts, sets)
+	maps.Copy(uncounted, ggufCopies(parts))
+	for hash := range uncounted {
 		facts[slices.IndexFunc(facts, func(c content) bool { return c.Hash == hash })].types = nil
 	}
 	out := sum(facts)
@@ -107,13 +112,15 @@ func DescribeMembers(ctx context.Context, src carton.Source, members []carton.Me
 // sum adds the facts of files up.
 func sum(facts []content) *Facts {
 	out := &Facts{}
-	bytes := map[string]int64{}
+	bytes, counted := map[string]int64{}, false
 	for i := range facts {
 		c := &facts[i]
 		for dtype, n := range c.types {
-			name := precisionOf(dtype)
-			bytes[name] = modelfile.Add(bytes[name], n.Bytes)
 			out.Parameters = modelfile.Add(out.Parameters, n.Elements)
+			counted = true
+			if name := precisionOf(dtype); name != "" {
+				bytes[name] = modelfile.Add(bytes[name], n.Bytes)
+			}
 		}
 		for _, m := range c.Models {
 			out.Models = append(out.Models, Model{c.Path, m})
@@ -129,7 +136,7 @@ func sum(facts []content) *Facts {
 		names = append(names, p.Name)
 	}
 	out.Precision = strings.Join(names, ",")
-	if len(names) == 0 {
+	if !counted {
 		out.Parameters = -1
 	}
 	return out
@@ -159,7 +166,7 @@ func countTypes(tensors []modelfile.Tensor) map[string]count {
 	types := map[string]count{}
 	modelfile.Counted(tensors, func(t *modelfile.Tensor) {
 		n := types[t.DType]
-		n.Elements, n.Bytes = modelfile.Add(n.Elements, t.Elements()), modelfile.Add(n.Bytes, t.Bytes)
+		n.Elements, n.Bytes = modelfile.Add(n.Elements, t.Elements()), modelfile.Add(n.Bytes, max(t.Bytes, 0))
 		types[t.DType] = n
 	})
 	return types

@@ -25,13 +25,13 @@ func TestDescribe(t *testing.T) {
 		"model/2.safetensors":    safetensorsOf(0, entry{"a", "BF16", []int64{700}}, entry{"b", "I64", []int64{700}}),
 		"model/copy.safetensors": safetensorsOf(0, entry{"a", "BF16", []int64{700}}, entry{"b", "I64", []int64{700}}),
 		"model/blobs/ab":         safetensorsOf(0, entry{"c", "F8_E4M3", []int64{5}}),
-		"model/x.gguf":           make([]byte, 5000),
+		"model/x.onnx":           make([]byte, 5000),
 		"model/bad.safetensors":  {1},
 		"misc/m.safetensors":     safetensorsOf(0, entry{"a", "F64", []int64{600}}),
 	}, map[string]string{"model/3.safetensors": "blobs/ab"})
 	got := describe(t, src, Options{})
 	want := &Facts{
-		Format: "safetensors", Formats: []Share{{"safetensors", 10930}, {"gguf", 5000}},
+		Format: "safetensors", Formats: []Share{{"safetensors", 10930}, {"onnx", 5000}},
 		Precision:  "int64,bfloat16,float32,float8_e4m3",
 		Precisions: []Share{{"int64", 5600}, {"bfloat16", 2600}, {"float32", 2400}, {"float8_e4m3", 5}},
 		Parameters: 600*2 + 700*2 + 5,

@@ -18,7 +18,7 @@ import (
 // toy is a format whose header is text up to a blank line, of a length that only
 // reading it tells: "NAME LENGTH" a line, behind as many bytes of padding as a
 // first line says.
-var toy = modelfile.Format{Name: "gguf", ReadHeader: func(r io.Reader, _ int64) (*modelfile.Content, error) {
+var toy = modelfile.Format{Name: "onnx", ReadHeader: func(r io.Reader, _ int64) (*modelfile.Content, error) {
 	in := bufio.NewReader(r)
 	c := &modelfile.Content{}
 	at := int64(0)
@@ -58,7 +58,7 @@ func TestAnotherFormat(t *testing.T) {
 	for _, pad := range []int{0, 3 * headerAtOnce} {
 		const one, two = 300_000, 80_000
 		file := slices.Concat([]byte("#"+strings.Repeat("x", pad)+"\n"), []byte("one 300000\ntwo 80000\n\n"), pattern(one+two))
-		const path = "model/m.gguf"
+		const path = "model/m.onnx"
 		a := counting(t, cartontest.New(map[string][]byte{path: file}, nil))
 		tensors, notes := tensorsOf(t, a, Options{})
 		if len(tensors) != 2 || len(notes) != 0 || len(a.ranges) > 2 || a.read > int64(pad)+headerAtOnce+readahead.Least {
@@ -73,7 +73,7 @@ func TestAnotherFormat(t *testing.T) {
 		if got, verified = elements(t, forward, find(t, forward, "two", Options{})); !verified || !bytes.Equal(got, pattern(one + two)[one:]) {
 			t.Errorf("read whole: got %d bytes, verified %v", len(got), verified)
 		}
-		if f := describe(t, a, Options{}); f.Format != "gguf" || f.Parameters != one+two || f.Precision != "uint8" {
+		if f := describe(t, a, Options{}); f.Format != "onnx" || f.Parameters != one+two || f.Precision != "uint8" {
 			t.Errorf("got %+v", f)
 		}
 		if _, notes = tensorsOf(t, cartontest.New(map[string][]byte{path: file[:len("#")+pad]}, nil), Options{}); len(notes) != 1 || notes[0].Err == nil {

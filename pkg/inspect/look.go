@@ -20,8 +20,9 @@ type content struct {
 	read bool  // there is a header, and it is right
 	err  error // why it was not looked into; said in Notes too
 
-	types  map[string]count // of [DescribeMembers], which keeps no tensors
-	layout string           // the same: see layoutOf
+	tensors int              // how many there are
+	types   map[string]count // of [DescribeMembers], which keeps no tensors
+	layout  layout           // the same: see layoutOf
 }
 
 // notes are the file's notes.
@@ -123,7 +124,7 @@ func look(ctx context.Context, src carton.Source, f file, opts Options, s *budge
 	case broken != nil:
 		return unread(f, broken.Error(), &carton.Error{Path: f.Path, Kind: carton.ErrFormat, Msg: broken.Error()}), nil
 	}
-	return content{file: &f, Content: *in, read: true}, nil
+	return content{file: &f, Content: *in, read: true, tensors: len(in.Tensors)}, nil
 }
 
 // unread is what is known of a file that was not looked into.

@@ -96,6 +96,8 @@ func (t *Tensor) Readable() error {
 		return hint.With(fail("it is nested"), "it is made of %s", strings.Join(t.Inner, ", "))
 	case t.DType == string(carton.String):
 		return hint.With(fail("strings are no numbers"), "they are a TOML file: cat SOURCE %s", t.Member)
+	case t.View == nil && t.Bytes < 0:
+		return fail("its type is not known here, and so its size is not")
 	case t.View != nil && t.View.Unreadable() != "":
 		err := fail("it " + t.View.Unreadable())
 		return hint.With(err, "torch reads it; the whole archive is printed by: cat SOURCE %s", t.Member)

@@ -12,7 +12,7 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
 
-// Tensors returns every tensor of every safetensors and PT2 member, by path and
+// Tensors returns every tensor of every safetensors, GGUF and PT2 member, by path and
 // in the order of their bytes, and then those of tensor_data in the order of its
 // index. The notes say what is missing from that, and where a sharded set is not
 // what its index says. opts.Member that is no member is fs.ErrNotExist; more than
@@ -39,6 +39,9 @@ func Tensors(ctx context.Context, src carton.Source, opts Options) ([]Tensor, []
 		}
 		for _, index := range indexes {
 			more = append(more, checkShards(index, byPath(members, contents))...)
+		}
+		for _, set := range partSets(contents) {
+			more = append(more, set.check()...)
 		}
 		slices.SortStableFunc(more, func(a, b Note) int { return strings.Compare(a.Member, b.Member) })
 		notes = append(notes, more...)

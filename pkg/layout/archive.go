@@ -227,7 +227,7 @@ func (a *Archive) PutManifest(context.Context, ocispec.Descriptor, []byte, PutOp
 }
 
 // Delete implements [Store].
-func (a *Archive) Delete(context.Context, string) error { return a.unchanged() }
+func (a *Archive) Delete(context.Context, string, DeleteOptions) error { return a.unchanged() }
 
 // unchanged is the error of what would change an archive.
 func (a *Archive) unchanged() error {

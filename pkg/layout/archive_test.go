@@ -268,7 +268,7 @@ func TestAnArchiveIsNotChanged(t *testing.T) {
 	if err := read.PutManifest(t.Context(), a.Descriptor, a.Manifest, layout.PutOptions{Tags: []string{"v2"}}); !errors.Is(err, layout.ErrUnsupported) {
 		t.Errorf("a tag: got %v, want ErrUnsupported", err)
 	}
-	if err := read.Delete(t.Context(), "v1"); !errors.Is(err, layout.ErrUnsupported) {
+	if err := read.Delete(t.Context(), "v1", layout.DeleteOptions{}); !errors.Is(err, layout.ErrUnsupported) {
 		t.Errorf("delete: got %v, want ErrUnsupported", err)
 	}
 	if after, _ := os.ReadFile(name); !bytes.Equal(before, after) {

@@ -93,6 +93,6 @@ func (w *ArchiveWriter) PushStream(context.Context, int64, Opener, Watch) (diges
 }
 
 // Delete implements [Store].
-func (w *ArchiveWriter) Delete(_ context.Context, reference string) error {
+func (w *ArchiveWriter) Delete(_ context.Context, reference string, _ DeleteOptions) error {
 	return errorf(ErrNotFound, reference, "is in no archive that is whole")
 }

@@ -18,7 +18,7 @@ import (
 // registry. A manifest takes along the blobs that no other one in the folder needs;
 // manifests that name it as their subject stay. index.json changes first, so that a
 // process that is killed leaves blobs nobody needs, and no manifest without its blobs.
-func (d *Dir) Delete(ctx context.Context, reference string) error {
+func (d *Dir) Delete(ctx context.Context, reference string, opts DeleteOptions) error {
 	desc, err := d.Resolve(ctx, reference)
 	if err != nil {
 		return err
@@ -28,6 +28,9 @@ func (d *Dir) Delete(ctx context.Context, reference string) error {
 	}
 	var own []digest.Digest
 	err = d.change(ctx, func(x *indexFile) error {
+		if tags := x.tagsOf(desc.Digest); opts.KeepTagged && len(tags) > 0 {
+			return stillTagged(desc.Digest, tags)
+		}
 		n := len(x.Manifests)
 		x.Manifests = slices.DeleteFunc(x.Manifests, func(e indexEntry) bool { return e.Digest == desc.Digest })
 		needed, err := d.needed(x)
@@ -48,6 +51,17 @@ func (d *Dir) Delete(ctx context.Context, reference string) error {
 		return err
 	}
 	return d.sweep(ctx, own)
+}
+
+// tagsOf returns the tags of a manifest.
+func (x *indexFile) tagsOf(dgst digest.Digest) []string {
+	var tags []string
+	for i := range x.Manifests {
+		if e := &x.Manifests[i]; e.Digest == dgst && e.tag() != "" {
+			tags = append(tags, e.tag())
+		}
+	}
+	return tags
 }
 
 // change reads, changes and replaces index.json while nobody else does.

@@ -31,7 +31,7 @@ func resolveIn(ctx context.Context, l imageLayout, reference string) (ocispec.De
 		return ocispec.Descriptor{}, err
 	}
 	if reference == "" {
-		return index.only(l.Path())
+		return onlyIn(ctx, l, index)
 	}
 	dgst := digest.Digest(reference)
 	byDigest := CheckDigest(dgst) == nil
@@ -59,22 +59,43 @@ func resolveIn(ctx context.Context, l imageLayout, reference string) (ocispec.De
 	return ocispec.Descriptor{}, index.listed(errorf(ErrNotFound, reference, "no such tag in %s", quote(l.Path())))
 }
 
-// only describes the one manifest that all entries list.
-func (x *indexFile) only(path string) (ocispec.Descriptor, error) {
+// onlyIn describes the one manifest that all entries list, but for those without a tag
+// that name a subject: a signature beside a model is not meant.
+func onlyIn(ctx context.Context, l imageLayout, x *indexFile) (ocispec.Descriptor, error) {
+	var meant []*indexEntry
+	several := false
 	for i := range x.Manifests {
-		if x.Manifests[i].Digest != x.Manifests[0].Digest {
-			return ocispec.Descriptor{}, x.listed(errorf(ErrNotFound, "", "%s has several manifests", quote(path)))
+		if e := &x.Manifests[i]; len(x.Manifests) == 1 || e.tag() != "" || !isReferrer(ctx, l, e) {
+			meant = append(meant, e)
 		}
 	}
-	if len(x.Manifests) == 0 {
-		return ocispec.Descriptor{}, errorf(ErrNotFound, "", "%s has no manifest", quote(path))
+	for _, e := range meant {
+		several = several || e.Digest != meant[0].Digest
 	}
-	e := &x.Manifests[0]
-	desc, err := e.plain(path)
-	if err == nil && len(x.Manifests) == 1 && isTag(e.tag()) {
-		desc.Annotations = map[string]string{ocispec.AnnotationRefName: e.tag()}
+	switch {
+	case len(meant) == 0:
+		return ocispec.Descriptor{}, errorf(ErrNotFound, "", "%s has no manifest", quote(l.Path()))
+	case several:
+		return ocispec.Descriptor{}, x.listed(errorf(ErrNotFound, "", "%s has several manifests", quote(l.Path())))
+	}
+	desc, err := meant[0].plain(l.Path())
+	if err == nil && len(meant) == 1 && isTag(meant[0].tag()) {
+		desc.Annotations = map[string]string{ocispec.AnnotationRefName: meant[0].tag()}
 	}
 	return desc, err
+}
+
+// isReferrer reports whether an entry's manifest is there and names a subject.
+func isReferrer(ctx context.Context, l imageLayout, e *indexEntry) bool {
+	if CheckDescriptor(e.Descriptor) != nil {
+		return false
+	}
+	b, err := l.FetchManifest(ctx, e.Descriptor)
+	if err != nil {
+		return false
+	}
+	subject, _ := ReferrerOf(e.Descriptor, b)
+	return subject != nil
 }
 
 // maxListed is how many of a folder's manifests are named in an error.

@@ -120,7 +120,7 @@ func (s *target) listReferrer(ctx context.Context, desc ocispec.Descriptor, mani
 
 // Delete implements [Store] where the target can, as oras-go's content.Untagger and
 // content.Deleter do. What goes with a manifest is the target's affair.
-func (s *target) Delete(ctx context.Context, reference string) error {
+func (s *target) Delete(ctx context.Context, reference string, opts DeleteOptions) error {
 	none := fmt.Errorf("delete %s: the target can't: %w", quote(reference), ErrUnsupported)
 	if CheckDigest(digest.Digest(reference)) != nil {
 		t, ok := s.t.(content.Untagger)
@@ -136,6 +136,11 @@ func (s *target) Delete(ctx context.Context, reference string) error {
 	desc, err := s.t.Resolve(ctx, reference)
 	if err != nil {
 		return err
+	}
+	if opts.KeepTagged {
+		if err := CheckUntagged(ctx, s, desc.Digest); err != nil {
+			return err
+		}
 	}
 	if err := t.Delete(ctx, desc); err != nil {
 		return err

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 
 	"github.com/carton-oci/carton-oci/internal/download"
-	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/opencontainers/go-digest"
@@ -25,7 +23,8 @@ type PushOptions struct {
 	// artifact. It looks before anything is sent and again before the tags move
 	// ([PutOptions]).
 	NoClobber bool
-	// Concurrency is how many blobs are pushed at once; 0 is 8.
+	// Concurrency is how many blobs are pushed at once, and how many sources are open;
+	// 0 is 8.
 	Concurrency int
 	// Progress is told of every blob, once a digest.
 	Progress progress.Func
@@ -89,7 +88,7 @@ func Push(ctx context.Context, s Store, a *Artifact, opts PushOptions) (*PushRes
 	}
 	opts.Concurrency = download.Concurrency(opts.Concurrency)
 	p := &pusher{
-		store: s, opts: opts, ranges: make(chan struct{}, opts.Concurrency),
+		store: s, opts: opts, sources: make(sources, opts.Concurrency),
 		status: map[digest.Digest]Status{}, resumed: map[digest.Digest]int64{},
 	}
 	if opts.After != nil {
@@ -115,10 +114,10 @@ func Push(ctx context.Context, s Store, a *Artifact, opts PushOptions) (*PushRes
 }
 
 type pusher struct {
-	store  Store
-	opts   PushOptions
-	sent   atomic.Int64
-	ranges chan struct{} // holds one for each range of a source that is open
+	store   Store
+	opts    PushOptions
+	sent    atomic.Int64
+	sources sources
 
 	mu      sync.Mutex
 	status  map[digest.Digest]Status
@@ -190,6 +189,7 @@ func (p *pusher) pushAll(ctx context.Context, layers []Layer) error {
 
 // pushOne brings a layer to the store, and learns its digest where nobody knows it.
 func (p *pusher) pushOne(ctx context.Context, l *Layer) error {
+	p.sources.bound(l)
 	p.report(*l, progress.Started, 0, nil)
 	var status Status
 	var err error
@@ -245,7 +245,7 @@ func (p *pusher) bring(ctx context.Context, l Layer) (Status, error) {
 func (p *pusher) upload(ctx context.Context, l Layer) error {
 	err := p.try(ctx, l)
 	if errors.Is(err, ErrDigest) && l.Check != nil && ctx.Err() == nil {
-		if wrong := l.Check(ctx); wrong != nil {
+		if wrong := p.sources.read(ctx, l.Check); wrong != nil {
 			return wrong
 		}
 	}
@@ -257,7 +257,6 @@ func (p *pusher) try(ctx context.Context, l Layer) error {
 	if l.Open == nil {
 		return errorf(ErrNotFound, string(l.Digest), "is not in the store and nothing else has it")
 	}
-	l = p.sharing(l)
 	w := p.watch(l)
 	for attempt := 1; ; attempt++ {
 		err := p.store.Push(ctx, l, w)
@@ -277,37 +276,6 @@ func (p *pusher) watch(l Layer) Watch {
 		Retrying: func(off int64, err error) { p.report(l, progress.Retrying, off, err) },
 	}
 }
-
-// sharing has a layer's ranges take turns with those of the other layers.
-func (p *pusher) sharing(l Layer) Layer {
-	open := l.OpenRange
-	if open == nil {
-		return l
-	}
-	l.Connections = p.opts.Concurrency
-	l.OpenRange = func(ctx context.Context, off, n int64) (io.ReadCloser, error) {
-		select {
-		case p.ranges <- struct{}{}:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		r, err := open(ctx, off, n)
-		if err != nil {
-			<-p.ranges
-			return nil, err
-		}
-		var once sync.Once
-		return iox.Over{ReadCloser: r, Under: closerFunc(func() error {
-			once.Do(func() { <-p.ranges })
-			return nil
-		})}, nil
-	}
-	return l
-}
-
-type closerFunc func() error
-
-func (f closerFunc) Close() error { return f() }
 
 // resume notes how much of a blob the store has from an earlier run.
 func (p *pusher) resume(l Layer, n int64) {

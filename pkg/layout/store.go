@@ -102,7 +102,7 @@ type Store interface {
 	// Delete removes a tag, and leaves what it points to; or by its digest a manifest,
 	// with all tags that point to it. What is not there is ErrNotFound, and a place
 	// that lets nobody delete this ErrUnsupported.
-	Delete(ctx context.Context, reference string) error
+	Delete(ctx context.Context, reference string, opts DeleteOptions) error
 }
 
 // PutOptions say what an image manifest is stored as.
@@ -113,6 +113,14 @@ type PutOptions struct {
 	// one. A folder looks while nobody else writes its index; a registry has no such
 	// thing, and a tag that moves between two requests is moved again.
 	NoClobber bool
+}
+
+// DeleteOptions say what is not deleted.
+type DeleteOptions struct {
+	// KeepTagged refuses, with ErrTagExists, to delete a manifest that a tag points to. A
+	// folder looks while nobody else writes its index; a registry has no such thing, and
+	// a tag that is set between two requests goes with its manifest.
+	KeepTagged bool
 }
 
 // Watch is told how a blob gets to its store. The functions may be nil; they are

@@ -1,6 +1,6 @@
 // Package location says what a word names: a file or folder on this machine, an
-// image layout, an archive of one, a registry's reference, an https address. [Parse]
-// has the rules.
+// image layout, an archive of one, a registry's reference, an https address, a hub's
+// repository. [Parse] has the rules.
 package location
 
 import (
@@ -23,6 +23,9 @@ var ErrLocation = errors.New("not a location")
 func Errorf(s, format string, args ...any) error {
 	return errtext.WithKind(fmt.Errorf("%q: %s", secret.Redact(s), fmt.Sprintf(format, args...)), ErrLocation)
 }
+
+// HubPrefix is what the name of a hub's repository begins with: "hf:org/name@main".
+const HubPrefix = "hf:"
 
 // Ext is what a carton's file name ends in.
 const Ext = ".carton"
@@ -47,6 +50,9 @@ const (
 	KindRegistry
 	// KindURL: a carton that a web server serves.
 	KindURL
+	// KindHub: a repository of a model hub, which is no carton: one is made of its
+	// files (package hub).
+	KindHub
 	// KindArchive: an artifact in a tar of an image layout.
 	KindArchive
 )
@@ -60,8 +66,11 @@ type Location struct {
 	Path string
 	// URL is the address of KindURL.
 	URL string
-	// Registry and Repository are those of KindRegistry.
+	// Registry and Repository are those of KindRegistry; KindHub has a Repository,
+	// too, as in "org/name".
 	Registry, Repository string
+	// Revision is the branch, tag or commit of KindHub, "" where none is named.
+	Revision string
 	// Tag and Digest say which artifact, for KindLayout, KindArchive and KindRegistry.
 	// Either may be empty. Where both are given the digest decides what is read.
 	Tag    string
@@ -79,6 +88,12 @@ func (l Location) String() string {
 		if strings.HasPrefix(l.Path, "//") {
 			s = "oci:" + filepath.Clean(l.Path)
 		}
+	case KindHub:
+		s = HubPrefix + l.Repository
+		if l.Revision != "" {
+			s += "@" + l.Revision
+		}
+		return s
 	case KindArchive:
 		s = l.Path
 		if !strings.HasSuffix(s, ArchiveExt) || strings.ContainsAny(s, ":@?") {

@@ -60,6 +60,13 @@ func TestWhatIsWhat(t *testing.T) {
 		"oci://h.io/m.carton":          {Kind: KindRegistry, Registry: "h.io", Repository: "m.carton"},
 		"oci:/abs/lay:1":               {Kind: KindLayout, Path: "/abs/lay", Tag: "1"},
 		"HTTPS://h/m.carton":           {Kind: KindURL, URL: "https://h/m.carton"},
+		// A hub's repository, as its own tools and others write it.
+		"hf:org/m":              {Kind: KindHub, Repository: "org/m"},
+		"hf:gpt2":               {Kind: KindHub, Repository: "gpt2"},
+		"hf://org/m":            {Kind: KindHub, Repository: "org/m"},
+		"HF:org/m@refs/pr/1":    {Kind: KindHub, Repository: "org/m", Revision: "refs/pr/1"},
+		"hf:org/m.carton@v1":    {Kind: KindHub, Repository: "org/m.carton", Revision: "v1"},
+		"hf:models/org/m@a@b.c": {Kind: KindHub, Repository: "org/m", Revision: "a@b.c"},
 		// A host may be called like a transport.
 		"dir:5000/m:1": {Kind: KindRegistry, Registry: "dir:5000", Repository: "m", Tag: "1"},
 
@@ -108,6 +115,7 @@ func TestNoLocation(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, s := range []string{
 		"", "missing", "org/m:1", "http://h/m.carton", "https:", "https://", "https:h/m",
+		"hf:", "hf:../m", "hf:a/b/c", "hf:datasets/org/d", "hf:spaces/org/s", "hf:org/m:1", "hf:org/m@", "hf:org/m@..", "hf:org/m@a b", "hf:org/m?x=1",
 		"oci:", "oci::1", "oci:dir:", "oci:dir:a b", "oci:dir@sha256:abc", "oci:dir@sha512:" + strings.Repeat("a", 128),
 		"oci:dir@SHA256:" + strings.Repeat("a", 64) + ":1@sha256:" + strings.Repeat("A", 64),
 		"oci-archive:", "oci-archive::1", "oci-archive:m.tar:@0", "m.oci.tar:", "m.oci.tar:a b", "m.oci.tar@sha256:abc", "m.oci.tar:1@sha512:a",
@@ -135,8 +143,7 @@ func TestOtherProgramsNamesOfPlaces(t *testing.T) {
 		"docker-daemon:m:1":                        "skopeo copy",
 		"containers-storage:m:1":                   "skopeo copy",
 		"dir:/tmp/m":                               "skopeo copy",
-		"hf://org/m":                               "pack.Open DIR",
-		"hf://org/m.carton":                        "pack.Open DIR",
+		"huggingface://org/m":                      "hf:ORG/NAME",
 		"s3://bucket/m.carton":                     "https://",
 		"gs://bucket/m.carton?token=secret":        "https://",
 		"file:///tmp/m.carton":                     "the path alone",
@@ -215,7 +222,7 @@ func TestRedacted(t *testing.T) {
 	for _, s := range []string{
 		"https://user:hunter2@h%zz/?sig=secret", "http://user:hunter2@h/m?sig=secret", "https:user:hunter2@h?secret", "HTTP://user:hunter2@h/m",
 		"oci://user:hunter2@h/m:1", "docker://user:hunter2@h/m:1", "ftp://user:hunter2@h/m:1", "https:/user:hunter2@h/m", "user:hunter2@h.io/m:1",
-		"user:hunter2@h.io", "user:hunter2@h.io/m.x?secret", "h.io/m:1?secret", "https://user:pa/hunter2@h/m", "docker://hunter2@h.io/m:1", "h.io/u:hunter2@m:1",
+		"user:hunter2@h.io", "user:hunter2@h.io/m.x?secret", "h.io/m:1?secret", "hf:org/m?secret", "hf:user:hunter2@org/m", "https://user:pa/hunter2@h/m", "docker://hunter2@h.io/m:1", "h.io/u:hunter2@m:1",
 	} {
 		_, err := Parse(s)
 		shown := fmt.Sprint(err, hint.Of(err))

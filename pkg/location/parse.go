@@ -23,6 +23,8 @@ import (
 //     "oci-archive:FILE:TAG" and so on a tar of one; no other transport of skopeo's
 //     ("docker:", "docker-archive:", "dir:") is read;
 //   - "FILE.oci.tar", "FILE.oci.tar:TAG" and "FILE.oci.tar@DIGEST" are such a tar;
+//   - "hf:ORG/NAME@REV" and "hf:ORG/NAME" are a repository of a model hub, also with
+//     two slashes behind the colon;
 //   - what begins with ".", "/" or "~/", or ends in ".carton", is a path;
 //   - what has "localhost", a "." or a ":" before its first "/" is a reference
 //     into a registry: "host/repository:tag", "host/repository@sha256:…";
@@ -33,6 +35,9 @@ import (
 // leading "~/" is the user's home, also behind "oci:", where shells leave it.
 // Errors show neither user info nor a query.
 func Parse(s string) (Location, error) {
+	if loc, ok, err := parseHub(s); ok {
+		return loc, err
+	}
 	if loc, ok, err := parseScheme(s); ok {
 		return loc, err
 	}

@@ -70,8 +70,8 @@ func otherScheme(scheme, typed, rest string) error {
 		return hint.With(err, "write %s", ref)
 	case "file:":
 		return hint.With(err, "write the path alone, without %s", scheme)
-	case "hf:", "huggingface:":
-		return hint.With(err, "download the files into a folder first, then pack the folder: %s DIR", hint.Pack)
+	case "huggingface:":
+		return hint.With(err, "write hf:ORG/NAME or hf:ORG/NAME@REV for a repository of the hub")
 	case "s3:", "gs:", "az:", "abfs:", "abfss:", "ftp:", "sftp:":
 		return hint.With(err, "download it first; a carton that a web server serves can be named by its https:// address")
 	case "oci-layout:":

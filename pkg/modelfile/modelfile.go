@@ -31,16 +31,27 @@ type Format struct {
 type Content struct {
 	// Tensors are in the order of their bytes, or that of a file's own documents.
 	Tensors []Tensor
-	// Models are the models of a file that holds several by name.
+	// Models are the models of a file that holds several by name, or the one that a
+	// file's header describes.
 	Models []Model
+	// Part says which part of a model the file is, nil where it is not one of several.
+	Part *Part
 	// Notes say what is unusual about the file, Findings what looks wrong or was not
 	// checked: a clause each, whose subject is the file.
 	Notes, Findings []string
 }
 
+// Part is one of the files of a split model.
+type Part struct {
+	Number, Of int // from 1
+	// Tensors is how many all parts hold together, -1 where the file doesn't say.
+	Tensors int64
+}
+
 // Model is one of a file's models.
 type Model struct {
 	Name string
+	About
 	// Torch is the version of torch that exported it, "" where it is not known.
 	Torch string
 	// Tensors is how many weights there are, Parameters how many elements those have
@@ -49,6 +60,22 @@ type Model struct {
 	Parameters int64
 	// Backends are those that it was compiled for.
 	Backends []Backend
+}
+
+// About is what a file's header says of its model, as the author has it. What it
+// does not say is "", 0 or false.
+type About struct {
+	Architecture string // "llama"
+	// Quantization is how most of the weights are stored: "Q4_K_M".
+	Quantization string
+	Context      int64 // the longest text that it was trained for, in tokens
+	License      string
+	Description  string
+	Homepage     string   // a URL
+	BaseModels   []string // what it was made of: URLs
+	ChatTemplate bool
+	// Parts is of how many files the model is, 0 for one.
+	Parts int
 }
 
 // Backend is one compiled form of a model.

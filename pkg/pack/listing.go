@@ -154,7 +154,7 @@ func (r *remote) read(ctx context.Context, off, n int64) ([]byte, error) {
 	if _, err := io.ReadFull(body, data); err != nil {
 		return nil, r.failed(err)
 	}
-	if _, err := body.Read(make([]byte, 1)); err != io.EOF { //nolint:errorlint // a wrapped one is no end
+	if _, err := body.Read(make([]byte, 1)); err != io.EOF {
 		return nil, r.failed(err) // what checks the content says so at its end
 	}
 	return data, nil

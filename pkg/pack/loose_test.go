@@ -18,7 +18,7 @@ func TestOpenLoose(t *testing.T) {
 		"model.safetensors": weights, "again.safetensors": weights, "l.safetensors": "-> model.safetensors", ".git/HEAD": "x",
 		"README.md": "---\nlicense: mit\nname: Tiny\n---\n", "broken.safetensors": "broken",
 	})
-	big := filepath.Join(dir, "big.gguf")
+	big := filepath.Join(dir, "big.onnx")
 	if err := os.WriteFile(big, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestOpenLoose(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	wantListing(t, c, "model/README.md", "model/again.safetensors", "model/big.gguf", "model/broken.safetensors",
+	wantListing(t, c, "model/README.md", "model/again.safetensors", "model/big.onnx", "model/broken.safetensors",
 		"model/l.safetensors -> model.safetensors", "model/model.safetensors")
 	if c.Info.License != "MIT" || c.Info.ModelName != "Tiny" || read(t, c, "model/l.safetensors") != weights {
 		t.Errorf("got %+v", c.Info)

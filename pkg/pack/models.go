@@ -15,7 +15,9 @@ import (
 	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/internal/zipdir"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/modelfile"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/formats"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/gguf"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pt2"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
@@ -145,9 +147,8 @@ func (p *packer) readFile(name string, f *file) error {
 		return err
 	}
 	defer r.Close()
-	head := make([]byte, len(safetensors.PointerPrefix))
-	if _, err := r.ReadAt(head, 0); err == nil && string(head) == safetensors.PointerPrefix {
-		return p.broken(name, carton.ErrFormat, errors.New("is a git-lfs pointer, not the file itself: git lfs pull fetches it"))
+	if err := modelfile.CheckPointer(nil, io.NewSectionReader(r, 0, f.size)); err != nil {
+		return p.broken(name, carton.ErrFormat, err)
 	}
 	switch {
 	case index:
@@ -159,7 +160,7 @@ func (p *packer) readFile(name string, f *file) error {
 	switch _, err := format.ReadHeader(source, f.size); {
 	case source.Err != nil:
 		return fmt.Errorf("%s: %w", errtext.Quote(name), source.Err)
-	case errtext.IsLimit(err):
+	case errtext.IsLimit(err), errors.Is(err, gguf.ErrVersion): // not its author's fault
 		p.warnf("%s: %v", errtext.Quote(name), err)
 	case err != nil:
 		return p.broken(name, carton.ErrFormat, err)

@@ -160,7 +160,7 @@ func (p *packer) broken(path string, kind, cause error) error {
 		p.warnf("%v", err)
 		return nil
 	}
-	return hint.With(err, "%s packs it all the same", hint.PackInvalid)
+	return hint.Add(hint.With(err, "%s packs it all the same", hint.PackInvalid), hint.Of(cause)...)
 }
 
 // describe makes carton.toml and tensor_data of what was given and of what the

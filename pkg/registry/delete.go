@@ -14,7 +14,7 @@ import (
 // do, manifests but no tags alone: layout.ErrUnsupported. Blobs are the registry's to
 // clean up. A manifest that names a subject is taken from the index of referrers, too.
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#content-management
-func (r *Repository) Delete(ctx context.Context, reference string) error {
+func (r *Repository) Delete(ctx context.Context, reference string, opts layout.DeleteOptions) error {
 	_, dgst, err := r.manifestURL(reference)
 	if err != nil {
 		return err
@@ -25,6 +25,11 @@ func (r *Repository) Delete(ctx context.Context, reference string) error {
 	desc, content, err := r.ResolveManifest(ctx, reference)
 	if err != nil {
 		return err
+	}
+	if opts.KeepTagged {
+		if err := layout.CheckUntagged(ctx, r, dgst); err != nil {
+			return err
+		}
 	}
 	if err := r.delete(ctx, reference); err != nil {
 		return err

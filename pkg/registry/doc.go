@@ -17,15 +17,18 @@
 // Every byte is hashed as it leaves, and the last are withheld until the digest is
 // right: a wrong blob is never completed. What goes on in the middle is read and
 // hashed from the last place where the state of the hash is known, in another
-// process from the beginning; it is not sent again.
+// process, too; it is not sent again. Where that state leads to another digest, what
+// was sent before is given up.
 //
 // With [Options] StateDir uploads of 4 MiB and more survive their process. One
 // file an upload, mode 0600 in a folder of mode 0700, named by a hash of registry,
 // repository and digest, says where the session is: no credentials, nothing that
 // is believed without asking the registry, and nothing that leads to another host.
-// It is written when a session begins and when its address changes; it is locked
+// It is written when a session begins, when its address changes, and every few MiB with
+// the state of the hash; it is locked
 // while an upload goes on, and whoever finds it locked sends through a session of
-// its own. It stays when the network, the process or the login ends an upload,
+// its own. It stays when the network, the process, the login, or a source that gives
+// no answer ends an upload,
 // and goes when the blob is complete, the source is wrong, the registry knows the
 // session no more, or after a week.
 // What is remembered is believed as far as the registry says so too: an address is

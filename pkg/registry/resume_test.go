@@ -13,8 +13,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -270,8 +272,8 @@ func TestResumeWhileTheRegistryIsBusy(t *testing.T) {
 	}
 }
 
-// TestResumeOfAll: where nothing is left to be sent, the source is read and
-// judged all the same.
+// TestResumeOfAll: where nothing is left to be sent, what was sent is judged all the
+// same, whatever the source is by then: the blob is what its digest says.
 func TestResumeOfAll(t *testing.T) {
 	good := random(1, 8<<20)
 	wrong := bytes.Clone(good)
@@ -285,21 +287,18 @@ func TestResumeOfAll(t *testing.T) {
 		}
 		err := dial(t, reg, "org/m", opts).Push(t.Context(), layer(desc, opener(source)), layout.Watch{})
 		_, ok := reg.Blob("org/m", desc.Digest)
-		switch name {
-		case "right":
-			if in, _ := reg.Bytes("PUT", uploads); err != nil || !ok || in != desc.Size {
-				t.Errorf("%s: got %v, stored %v, %d bytes came in", name, err, ok, in)
-			}
-		case "wrong":
-			if !errors.Is(err, layout.ErrDigest) || ok || reg.Uploads() != 0 || len(files(t, opts.StateDir)) != 0 {
-				t.Errorf("%s: got %v, stored %v, %d uploads left", name, err, ok, reg.Uploads())
-			}
+		if in, _ := reg.Bytes("PUT", uploads); err != nil || !ok || in != desc.Size {
+			t.Errorf("%s: got %v, stored %v, %d bytes came in", name, err, ok, in)
+		}
+		if left := files(t, opts.StateDir); len(left) != 0 || reg.Uploads() != 0 {
+			t.Errorf("%s: %q and %d uploads are left", name, left, reg.Uploads())
 		}
 	}
 }
 
 // TestResumeOfWrongBytes: what an earlier run sent may have been wrong, and so may
-// be what this one reads before the place where it goes on.
+// be what this one reads behind the place where it goes on. What it would read
+// before, the registry has.
 func TestResumeOfWrongBytes(t *testing.T) {
 	good := random(1, 8<<20)
 	wrong := bytes.Clone(good)
@@ -323,7 +322,57 @@ func TestResumeOfWrongBytes(t *testing.T) {
 		t.Errorf("wrong bytes first: %v, stored %v", err, ok)
 	}
 	reg, err = run(good, wrong)
+	if got, ok := reg.Blob("org/m", desc.Digest); err != nil || !ok || !bytes.Equal(got, good) {
+		t.Errorf("wrong bytes that were sent before: %v, stored %v", err, ok)
+	}
+	wrong[1], wrong[len(wrong)-1] = good[1], wrong[len(wrong)-1]+1
+	reg, err = run(good, wrong)
 	if _, ok := reg.Blob("org/m", desc.Digest); !errors.Is(err, layout.ErrDigest) || ok || reg.Uploads() != 0 {
 		t.Errorf("wrong bytes then: %v, stored %v, %d uploads left", err, ok, reg.Uploads())
+	}
+}
+
+// TestResumeReadsLittleAgain: a source that is far away is not read a second time
+// for what the registry has.
+func TestResumeReadsLittleAgain(t *testing.T) {
+	blob := random(1, 64<<20)
+	reg := registrytest.New(t, registrytest.Config{})
+	opts := Options{StateDir: t.TempDir()}
+	halfway(t, reg, opts, blob)
+	var read atomic.Int64
+	open := func(_ context.Context, off int64) (io.ReadCloser, error) {
+		return io.NopCloser(io.TeeReader(bytes.NewReader(blob[off:]), countWriter{&read})), nil
+	}
+	if err := dial(t, reg, "org/m", opts).Push(t.Context(), layer(describeBytes(blob), open), layout.Watch{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := read.Load(); n > 40<<20 {
+		t.Errorf("read %d bytes of %d, of which half was sent before", n, len(blob))
+	}
+}
+
+type countWriter struct{ n *atomic.Int64 }
+
+func (w countWriter) Write(p []byte) (int, error) { w.n.Add(int64(len(p))); return len(p), nil }
+
+// TestASourceThatGivesNoAnswer: what was sent of it stays where it is, for another
+// run.
+func TestASourceThatGivesNoAnswer(t *testing.T) {
+	blob := random(1, 32<<20)
+	reg := registrytest.New(t, registrytest.Config{})
+	opts := Options{StateDir: t.TempDir()}
+	open := opener(blob[:16<<20], httprange.GaveUp(8, errors.New("503")))
+	if err := dial(t, reg, "org/m", opts).Push(t.Context(), layer(describeBytes(blob), open), layout.Watch{}); !errors.Is(err, httprange.ErrGaveUp) {
+		t.Fatalf("got %v, want ErrGaveUp", err)
+	}
+	if reg.Uploads() != 1 || len(files(t, opts.StateDir)) != 1 {
+		t.Fatalf("%d uploads and %q are left, want one", reg.Uploads(), files(t, opts.StateDir))
+	}
+	reg.Forget()
+	if err := dial(t, reg, "org/m", opts).Push(t.Context(), layer(describeBytes(blob), opener(blob)), layout.Watch{}); err != nil {
+		t.Fatal(err)
+	}
+	if in, _ := reg.Bytes("PUT", uploads); in > 18<<20 {
+		t.Errorf("%d bytes came in later, want what was missing", in)
 	}
 }

@@ -16,11 +16,13 @@ import (
 // that, in a new session from the beginning. With [Options].StateDir, what an
 // earlier run began goes on too.
 //
-// Each byte is read and hashed once unless an attempt fails; of what goes on, the
-// bytes that the registry has are read, and not sent. An upload is completed only
+// Each byte is read and hashed once unless an attempt fails; of what goes on, few of
+// the bytes that the registry has are read again: the state of their hash is
+// remembered. An upload is completed only
 // by bytes of the digest and size that the layer promises; others are
 // layout.ErrDigest, and the upload is cancelled. So it is where the layer's source
-// fails; whoever knows that it may do better pushes again.
+// fails, unless that is somewhere else and gave no answer any more; whoever knows
+// that it may do better pushes again.
 func (r *Repository) Push(ctx context.Context, l layout.Layer, w layout.Watch) error {
 	desc := l.Descriptor
 	if err := layout.CheckDigest(desc.Digest); err != nil {
@@ -58,11 +60,12 @@ type upload struct {
 
 	rangeUnreliable bool // what the registry says of the session is not true
 
-	resumed bool  // the session is an earlier run's
-	best    int64 // the largest off of any session
-	tries   tries // without progress
-	meter   stall.Meter
-	commits int // that were never answered
+	resumed  bool  // the session is an earlier run's
+	believed bool  // so are states of the hash
+	best     int64 // the largest off of any session
+	tries    tries // without progress
+	meter    stall.Meter
+	commits  int // that were never answered
 }
 
 // run uploads the blob, and goes on with what an earlier run has left, where
@@ -111,7 +114,9 @@ func (u *upload) resume(ctx context.Context, s *state) error {
 	case err != nil:
 		return err
 	}
-	u.checkpoints = u.content.newCheckpoints()
+	u.newCheckpoints()
+	u.checkpoints.restore(s.Hashes)
+	u.believed = len(s.Hashes) > 0
 	u.session.location, u.off, u.best, u.resumed = location, off, off, true
 	u.record.save(u.session)
 	if mounted, ok := u.repo.takeSession(u.content.desc.Digest); ok {
@@ -146,10 +151,18 @@ func (u *upload) openSession(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u.session, u.off, u.checkpoints = s, 0, u.content.newCheckpoints()
+	u.session, u.off = s, 0
+	u.newCheckpoints()
 	u.closeReader()
 	u.record.save(s)
 	return nil
+}
+
+// newCheckpoints begins to note the hashes of what a session is sent.
+func (u *upload) newCheckpoints() {
+	if u.checkpoints = u.content.newCheckpoints(); u.record != nil {
+		u.checkpoints.added = u.record.note
+	}
 }
 
 // cancel cancels the session; the next attempt opens another.

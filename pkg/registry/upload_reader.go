@@ -10,6 +10,7 @@ import (
 	"hash"
 	"io"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/opencontainers/go-digest"
@@ -40,6 +41,8 @@ func (c *content) newCheckpoints() *hashCheckpoints {
 type hashCheckpoints struct {
 	every int64 // bytes between two of them
 
+	added func([]savedHash) // told of what another run needs; nil for nobody
+
 	mu   sync.Mutex
 	list []hashCheckpoint
 	high int64 // how far any request got
@@ -69,8 +72,32 @@ func (c *hashCheckpoints) add(off int64, h hash.Hash) {
 	if off-last < c.every {
 		return
 	}
-	if state, err := h.(encoding.BinaryMarshaler).MarshalBinary(); err == nil {
-		c.list = append(c.list, hashCheckpoint{off, state})
+	state, err := h.(encoding.BinaryMarshaler).MarshalBinary()
+	if err != nil {
+		return
+	}
+	c.list = append(c.list, hashCheckpoint{off, state})
+	if c.added != nil {
+		c.added(c.few())
+	}
+}
+
+// few returns the last checkpoints, and of those before fewer and fewer: a registry
+// may have lost what it was sent last, and most of a blob rarely.
+func (c *hashCheckpoints) few() []savedHash {
+	var few []savedHash
+	for back := 1; back <= len(c.list) && len(few) < maxSaved; back = max(back+1, 2*back-1) {
+		m := c.list[len(c.list)-back]
+		few = append(few, savedHash{m.off, m.state})
+	}
+	slices.Reverse(few)
+	return few
+}
+
+// restore takes the checkpoints of an earlier run.
+func (c *hashCheckpoints) restore(saved []savedHash) {
+	for _, h := range saved {
+		c.list = append(c.list, hashCheckpoint{h.Offset, h.State})
 	}
 }
 

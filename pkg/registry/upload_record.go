@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -24,13 +25,17 @@ const maxSwept = 10_000
 // and remembers none. A record that can't be kept costs time and nothing else,
 // so it has no errors; a nil one remembers nothing.
 type record struct {
-	root   *os.Root
-	name   string
-	file   *os.File
-	about  state // all but the address
-	now    func() time.Time
-	length int  // of what the file holds
-	kept   bool // the file remembers an upload
+	root  *os.Root
+	name  string
+	file  *os.File
+	about state // all but the address
+	now   func() time.Time
+
+	mu      sync.Mutex  // a request's body is read, and noted, by its transport
+	session session     // that is remembered
+	hashes  []savedHash // of what it was sent
+	length  int         // of what the file holds
+	kept    bool        // the file remembers an upload
 }
 
 // openRecord opens the record of a blob's upload, and returns the state that it
@@ -61,7 +66,7 @@ func (r *Repository) openRecord(desc ocispec.Descriptor) (*record, *state) {
 		rec.clear()
 		return rec, nil
 	}
-	rec.kept = true
+	rec.kept, rec.hashes = true, s.Hashes
 	return rec, &s
 }
 
@@ -86,11 +91,28 @@ func (r *record) save(s session) {
 	if r == nil {
 		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.session = s
+	r.write()
+}
+
+// note remembers states of the hash of what the upload was sent.
+func (r *record) note(hashes []savedHash) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hashes = hashes; r.kept {
+		r.write()
+	}
+}
+
+// write writes the file. r.mu is held.
+func (r *record) write() {
 	now := r.about
-	now.Location, now.MinChunk, now.Time = s.location, s.minChunk, r.now()
+	now.Location, now.MinChunk, now.Time, now.Hashes = r.session.location, r.session.minChunk, r.now(), r.hashes
 	b := now.encode()
-	if b == nil || s.location == "" {
-		r.clear()
+	if b == nil || now.Location == "" {
+		r.empty()
 		return
 	}
 	for len(b) < r.length {
@@ -102,20 +124,37 @@ func (r *record) save(s session) {
 
 // clear forgets the upload, and keeps the file for another.
 func (r *record) clear() {
-	if r != nil && r.file.Truncate(0) == nil {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hashes = nil
+	r.empty()
+}
+
+func (r *record) empty() {
+	if r.file.Truncate(0) == nil {
 		r.length, r.kept = 0, false
 	}
 }
 
 // keeps reports whether the upload can go on in another run.
-func (r *record) keeps() bool { return r != nil && r.kept }
+func (r *record) keeps() bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.kept
+}
 
 // close ends the record. The file stays where it remembers an upload.
 func (r *record) close() {
 	if r == nil {
 		return
 	}
-	if r.kept {
+	if r.keeps() {
 		r.file.Close()
 	} else {
 		r.remove()

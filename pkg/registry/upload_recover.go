@@ -9,6 +9,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/internal/stall"
+	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
 // fault is how a request failed.
@@ -48,9 +49,17 @@ func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error
 	next, changed := u.strategy.afterRefusal(f, u.session.minChunk)
 	u.strategy = next
 	switch {
-	case f.source:
-		// Of a source that may do better, what was sent may be wrong as well.
+	case f.source && u.believed && errors.Is(f.err, layout.ErrDigest):
+		// What an earlier run sent, and noted the hash of, was wrong.
+		u.believed = false
 		u.cancel(ctx)
+		return false, nil
+	case f.source:
+		// Of a source that may do better, what was sent may be wrong as well; not so
+		// where it is far away, and gave no answer.
+		if !errors.Is(f.err, httprange.ErrGaveUp) && !errors.Is(f.err, httprange.ErrRetryAfter) || !u.record.keeps() {
+			u.cancel(ctx)
+		}
 		return false, f.err
 	case changed:
 		u.repo.host.learn(next)

@@ -37,7 +37,22 @@ type state struct {
 	Location   string        `json:"location"`
 	MinChunk   int64         `json:"minChunk,omitempty"`
 	Time       time.Time     `json:"time"` // of the last answer that named the address
+	// Hashes are states of the hash of what was sent, by which a later run need not
+	// read it again. They are believed only where they lead to Digest.
+	Hashes []savedHash `json:"hashes,omitempty"`
 }
+
+// savedHash is the state of the hash of a blob's first bytes.
+type savedHash struct {
+	Offset int64  `json:"offset"`
+	State  []byte `json:"state"`
+}
+
+// maxSaved is how many states are remembered, and maxHashBytes the size of one.
+const (
+	maxSaved     = 16
+	maxHashBytes = 256
+)
 
 // encode returns the bytes that decodeState reads.
 func (s state) encode() []byte {
@@ -63,6 +78,16 @@ func decodeState(b []byte) (state, bool) {
 		return state{}, false
 	case layout.CheckDigest(s.Digest) != nil, s.Size < minStateSize, s.MinChunk < 0:
 		return state{}, false
+	}
+	if len(s.Hashes) > maxSaved {
+		return state{}, false
+	}
+	last := int64(0)
+	for _, h := range s.Hashes {
+		if h.Offset <= last || h.Offset > s.Size || len(h.State) > maxHashBytes {
+			return state{}, false
+		}
+		last = h.Offset
 	}
 	return s, true
 }

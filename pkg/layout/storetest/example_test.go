@@ -173,7 +173,12 @@ func (m *Memory) Referrers(_ context.Context, subject ocispec.Descriptor, artifa
 	return list.All, nil
 }
 
-func (m *Memory) Delete(_ context.Context, reference string) error {
+func (m *Memory) Delete(ctx context.Context, reference string, opts layout.DeleteOptions) error {
+	if isDigest := layout.CheckDigest(digest.Digest(reference)) == nil; isDigest && opts.KeepTagged {
+		if err := layout.CheckUntagged(ctx, m, digest.Digest(reference)); err != nil {
+			return err
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, ok := m.manifests[reference]; !ok {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/pkg/modelfile"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/gguf"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pt2"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
@@ -14,6 +15,7 @@ import (
 // by its name alone.
 var Table = []modelfile.Format{
 	safetensors.Format,
+	gguf.Format,
 	pt2.Format,
 }
 

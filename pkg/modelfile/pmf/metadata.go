@@ -87,7 +87,7 @@ func (m *metadata) readFormat(v value) {
 	case versionFormat != versionPEP440:
 		version["format"].warn(RuleVersionFormat, "the version is not checked: its format is %s, and only %s is known",
 			short(versionFormat), versionPEP440)
-	case p.Version != "" && !pep440().MatchString(p.Version) || p.Version == "" && version["value"].kind() == kindString:
+	case p.Version != "" && !isPEP440(p.Version) || p.Version == "" && version["value"].kind() == kindString:
 		version["value"].violate(RuleVersionValue, "%s is not a version as in PEP 440", short(p.Version))
 	}
 }

@@ -2,7 +2,9 @@ package pmf
 
 import (
 	"regexp"
+	"strings"
 	"sync"
+	"unicode"
 )
 
 // versionPEP440 is the one format of versions that the library registers.
@@ -18,3 +20,9 @@ var pep440 = sync.OnceValue(func() *regexp.Regexp {
 		`(?:[-_.]?dev[-_.]?[0-9]*)?)` + // development release
 		`(?:\+[a-z0-9]+(?:[-_.][a-z0-9]+)*)?$`) // local version
 })
+
+// isPEP440 reports whether v is a version. Its letters are those of ASCII, where a
+// regular expression without regard to case takes ſ for s.
+func isPEP440(v string) bool {
+	return pep440().MatchString(v) && strings.IndexFunc(v, func(r rune) bool { return r > unicode.MaxASCII }) < 0
+}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/dtype"
+	"github.com/carton-oci/carton-oci/pkg/modelfile"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
 
@@ -24,7 +25,7 @@ func FuzzReadHeader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, err := safetensors.ReadHeader(bytes.NewReader(b), -1)
 		if err != nil {
-			if !errors.Is(err, safetensors.ErrFormat) && !errors.Is(err, safetensors.ErrPointer) {
+			if !errors.Is(err, safetensors.ErrFormat) && !errors.Is(err, modelfile.ErrPointer) {
 				t.Fatalf("got %v, which is of no kind", err)
 			}
 			return

@@ -12,7 +12,7 @@ import (
 	"github.com/carton-oci/carton-oci/internal/dtype"
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/jsonstream"
-	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
 
 // Limits on what is read.
@@ -31,13 +31,9 @@ const (
 // maxEnd is far over any file, and keeps sums of what lies below it in an int64.
 const maxEnd = 1 << 60
 
-// The kinds of fault that a file can have.
-var (
-	// ErrFormat: the bytes are no safetensors file, or a broken one.
-	ErrFormat = errors.New("breaks the safetensors format")
-	// ErrPointer: the file is a git-lfs pointer to the real one.
-	ErrPointer = errors.New("is a git-lfs pointer, not a safetensors file")
-)
+// ErrFormat: the bytes are no safetensors file, or a broken one. One that is a
+// git-lfs pointer is modelfile.ErrPointer.
+var ErrFormat = errors.New("breaks the safetensors format")
 
 // Header is what a file says of its tensors.
 type Header struct {
@@ -79,7 +75,7 @@ func (h *Header) Size() int64 {
 
 // ReadHeader reads the header at the beginning of r, a file of size bytes, and
 // nothing behind it. It checks that the file is as long as its header says, unless
-// size is -1, for one that is not known. Errors wrap ErrFormat or ErrPointer; a
+// size is -1, for one that is not known. Errors wrap ErrFormat or modelfile.ErrPointer; a
 // file that ends inside the header is also io.ErrUnexpectedEOF. An error of r
 // itself is returned wrapped.
 func ReadHeader(r io.Reader, size int64) (*Header, error) {
@@ -109,11 +105,8 @@ func readLength(r io.Reader) (int64, error) {
 		}
 		return 0, fmt.Errorf("%w: length of the header: got %d of 8 bytes: %w", ErrFormat, n, io.ErrUnexpectedEOF)
 	}
-	if string(b[:]) == PointerPrefix[:8] {
-		rest := make([]byte, len(PointerPrefix)-8)
-		if _, err := io.ReadFull(r, rest); err == nil && string(rest) == PointerPrefix[8:] {
-			return 0, hint.With(ErrPointer, "fetch the real file: git lfs pull")
-		}
+	if err := modelfile.CheckPointer(b[:], r); err != nil {
+		return 0, err
 	}
 	n := binary.LittleEndian.Uint64(b[:])
 	if n > MaxHeaderBytes {
@@ -121,10 +114,6 @@ func readLength(r io.Reader) (int64, error) {
 	}
 	return int64(n), nil
 }
-
-// PointerPrefix begins every git-lfs pointer, which git-lfs leaves in a file's place
-// (https://github.com/git-lfs/git-lfs/blob/v3.7.0/docs/spec.md).
-const PointerPrefix = "version https://git-lfs"
 
 // parse reads the n bytes of JSON in r and checks what they say.
 func parse(r io.Reader, n int64) (*Header, error) {
@@ -191,12 +180,17 @@ func check(h *Header) error {
 	return nil
 }
 
-// span returns how many bytes a tensor of t's shape and type has.
+// span returns how many bytes a tensor of t's shape and type has. Lengths are
+// multiplied in their order, as the reference does: behind a zero nothing overflows.
 func span(t *Tensor) (int64, error) {
-	n, ok := dtype.Size(t.Shape, 1)
-	hi, lo := bits.Mul64(uint64(n), uint64(dtype.Named(t.DType).Bits))
+	n, over := uint64(1), uint64(0)
+	for _, d := range t.Shape {
+		hi, lo := bits.Mul64(n, uint64(d))
+		n, over = lo, over|hi
+	}
+	hi, lo := bits.Mul64(n, uint64(dtype.Named(t.DType).Bits))
 	switch {
-	case !ok, hi > 3: // over 2⁶³ bytes
+	case over|hi>>2 != 0: // over 2⁶³ bytes
 		return 0, errors.New("its shape is too large for any file")
 	case lo%8 != 0:
 		return 0, fmt.Errorf("%d elements of %s do not fill whole bytes", n, t.DType)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/modelfile"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
 )
 
@@ -124,6 +125,8 @@ func TestGoodHeaders(t *testing.T) {
 		"metadata alone":        {`{"__metadata__":{}}`, 0, nil},
 		"scalar":                {`{"a":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}`, 1, []string{"a"}},
 		"empty dimension":       {`{"a":{"dtype":"F32","shape":[3,0],"data_offsets":[0,0]},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`, 2, []string{"a", "b"}},
+		"huge behind a zero":    {`{"a":{"dtype":"F32","shape":[0,1099511627776,1099511627776],"data_offsets":[0,0]}}`, 0, []string{"a"}},
+		"2^63 before a zero":    {`{"a":{"dtype":"U8","shape":[4294967296,2147483648,0],"data_offsets":[0,0]}}`, 0, []string{"a"}},
 		"any order of keys":     {`{"b":{"data_offsets":[1,2],"shape":[1],"dtype":"U8"},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 2, []string{"a", "b"}},
 		"unknown keys":          {`{"a":{"x":[{"y":[1.5e3,null,"]"]}],"dtype":"U8","shape":[1],"data_offsets":[0,1],"z":true}}`, 1, []string{"a"}},
 		"escapes":               {`{"a\u00e9\"\\":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1, []string{`aé"\`}},
@@ -202,6 +205,7 @@ func TestBadHeaders(t *testing.T) {
 		{"span too long", one(`"data_offsets":[0,2]`), 2, "need 1"},
 		{"half a byte", `{"a":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}}`, 1, "whole bytes"},
 		{"shape overflows", `{"a":{"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, 0, "too large"},
+		{"shape overflows before a zero", `{"a":{"dtype":"F64","shape":[1099511627776,1099511627776,0],"data_offsets":[0,0]}}`, 0, "too large"},
 		{"bytes overflow", `{"a":{"dtype":"F64","shape":[9223372036854775807],"data_offsets":[0,8]}}`, 8, "too large"},
 		{"end that no file has", `{"a":{"dtype":"U8","shape":[9223372036854775807],"data_offsets":[0,9223372036854775807]}}`, 8, "no file can reach"},
 		{"too many dimensions", `{"a":{"dtype":"U8","shape":[` + strings.Repeat("1,", 64) + `1],"data_offsets":[0,1]}}`, 1, "more than 64"},
@@ -272,7 +276,7 @@ func TestReadErrorIsNoFormatError(t *testing.T) {
 func TestGitLFSPointer(t *testing.T) {
 	b := []byte("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n")
 	_, err := open(b)
-	if !errors.Is(err, safetensors.ErrPointer) || len(hint.Of(err)) != 1 {
+	if !errors.Is(err, modelfile.ErrPointer) || len(hint.Of(err)) != 1 {
 		t.Errorf("got %v with hints %q", err, hint.Of(err))
 	}
 	if _, err := open([]byte("version 2, something else entirely")); !errors.Is(err, safetensors.ErrFormat) {

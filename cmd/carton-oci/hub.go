@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/urfave/cli/v2"
+
+	"github.com/carton-oci/carton-oci/internal/hubname"
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/hub"
+	"github.com/carton-oci/carton-oci/pkg/location"
+	"github.com/carton-oci/carton-oci/pkg/pack"
+	"github.com/carton-oci/carton-oci/pkg/registry"
+)
+
+// listHub asks the hub for a repository's files. It reaches the hub as it reaches
+// registries: with the same certificates, proxy, patience and log.
+func (s *session) listHub(ctx context.Context, loc location.Location) (pack.Listing, error) {
+	o, err := hub.Environment()
+	if err != nil {
+		return pack.Listing{}, err
+	}
+	web, err := registry.NewClient(s.options.Registry)
+	if err != nil {
+		return pack.Listing{}, err
+	}
+	o.Web, o.Policy, o.UserAgent = web.WebClient(), s.options.Registry.Policy, s.options.Registry.UserAgent
+	o.AllowHTTP = s.options.Registry.PlainHTTP
+	h, err := hub.New(o)
+	if err != nil {
+		return pack.Listing{}, err
+	}
+	snapshot, err := h.Open(ctx, loc.Repository, loc.Revision)
+	if err != nil {
+		return pack.Listing{}, err
+	}
+	return snapshot.Listing(), nil
+}
+
+// viewHub opens a hub's repository for the commands that say what is there.
+func (s *session) viewHub(c *cli.Context, out *source, loc location.Location) (*source, error) {
+	files, err := s.listHub(c.Context, loc)
+	if err != nil {
+		return nil, out.fail(err)
+	}
+	src, err := pack.ViewListing(c.Context, files, pack.Options{})
+	if err != nil {
+		return nil, out.fail(err)
+	}
+	out.Source, out.loose = src, src
+	return out, nil
+}
+
+// hubRepository is the one hub's repository among paths, false where there is none.
+func hubRepository(verb string, paths []string) (location.Location, bool, error) {
+	isHub := func(name string) bool {
+		loc, err := location.Parse(name)
+		return err == nil && loc.Kind == location.KindHub
+	}
+	i := slices.IndexFunc(paths, isHub)
+	switch {
+	case i < 0:
+		return location.Location{}, false, nil
+	case len(paths) > 1:
+		return location.Location{}, false, usagef(verb, "%s is a repository: want it alone", quoted(paths[i]))
+	}
+	loc, err := location.Parse(paths[i])
+	return loc, true, err
+}
+
+// noteOrigin annotates an artifact with the repository and commit of a hub that it
+// was made of, where nobody said something else.
+func noteOrigin(m *convert.Options, src *pack.Carton) error {
+	if src == nil || !hubname.IsCommit(src.Snapshot) || !hubname.IsRepository(src.Repository) {
+		return nil
+	}
+	o, err := hub.Environment()
+	if err != nil {
+		return err
+	}
+	page, err := o.Page(src.Repository)
+	if err != nil {
+		return err
+	}
+	values := map[string]string{ocispec.AnnotationRevision: src.Snapshot}
+	if src.Info.Repository == "" {
+		values[ocispec.AnnotationSource] = page
+	}
+	if m.Annotations == nil {
+		m.Annotations = map[string]string{}
+	}
+	for key, value := range values {
+		if _, given := m.Annotations[key]; !given {
+			m.Annotations[key] = value
+		}
+	}
+	return nil
+}
+
+// openFiles packs the files at paths, or those of the hub's repository that they
+// name.
+func (s *session) openFiles(c *cli.Context, paths []string, opts pack.Options) (*pack.Carton, error) {
+	loc, isHub, err := hubRepository(c.Command.Name, paths)
+	if err != nil {
+		return nil, err
+	}
+	if !isHub {
+		return pack.Open(c.Context, paths, opts)
+	}
+	files, err := s.listHub(c.Context, loc)
+	if err != nil {
+		return nil, err
+	}
+	return pack.OpenListing(c.Context, files, opts)
+}

@@ -1,0 +1,91 @@
+package layout
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+)
+
+const (
+	// maxTagsAsked is how many tags of one place are asked what they point to.
+	maxTagsAsked = 1000
+	// tagsAtOnce is how many are asked at once.
+	tagsAtOnce = 8
+)
+
+// TagsOf returns the tags that point to a manifest, in the order of the place. It asks
+// for each what it points to: whole is false where there are too many to ask, or the
+// place can't list them. Tags that lists of referrers are kept under are not asked.
+func TagsOf(ctx context.Context, f Fetcher, dgst digest.Digest) (tags []string, whole bool, err error) {
+	var all []string
+	for tag, err := range f.Tags(ctx) {
+		switch {
+		case errors.Is(err, ErrUnsupported):
+			return nil, false, nil
+		case err != nil:
+			return nil, false, err
+		case IsReferrersTag(tag):
+			continue
+		case len(all) == maxTagsAsked:
+			return nil, false, nil
+		}
+		all = append(all, tag)
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	next := make(chan int)
+	points := make([]bool, len(all))
+	var workers sync.WaitGroup
+	for range min(tagsAtOnce, len(all)) {
+		workers.Go(func() {
+			for i := range next {
+				if ctx.Err() != nil {
+					continue
+				}
+				desc, err := f.Resolve(ctx, all[i])
+				points[i] = err == nil && desc.Digest == dgst
+				if err != nil && !isContent(err) { // one that is gone meanwhile, or broken, points nowhere
+					stop(err)
+				}
+			}
+		})
+	}
+	for i := range all {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	if ctx.Err() != nil {
+		return nil, false, context.Cause(ctx)
+	}
+	for i, tag := range all {
+		if points[i] {
+			tags = append(tags, tag)
+		}
+	}
+	return tags, true, nil
+}
+
+// CheckUntagged is ErrTagExists where a tag of the place points to a manifest.
+func CheckUntagged(ctx context.Context, f Fetcher, dgst digest.Digest) error {
+	tags, _, err := TagsOf(ctx, f, dgst)
+	if err == nil && len(tags) > 0 {
+		err = stillTagged(dgst, tags)
+	}
+	return err
+}
+
+func stillTagged(dgst digest.Digest, tags []string) error {
+	quoted := make([]string, 0, maxListed)
+	for _, tag := range tags[:min(len(tags), maxListed)] {
+		quoted = append(quoted, quote(tag))
+	}
+	if len(tags) > maxListed {
+		quoted = append(quoted, "…")
+	}
+	return errorf(ErrTagExists, string(dgst), "is what %s points to", strings.Join(slices.Clip(quoted), ", "))
+}
