@@ -65,7 +65,7 @@ func (s *session) completeValue(ctx context.Context, c *completions, f cli.Flag)
 		for _, r := range pack.Runners {
 			c.offer(r.Name, r.Expects)
 		}
-	case kind == "FILE":
+	case kind == "FILE", kind == "KEY":
 		c.anyFile = true
 	case kind == "DIR":
 		c.dirs = true
@@ -84,12 +84,12 @@ func (s *session) offerPlaces(ctx context.Context, c *completions, remote bool) 
 		s.offerLayouts(ctx, c, rest)
 		return
 	}
-	if i := strings.LastIndexByte(c.cur, ':'); !isPath && i > 0 && strings.Contains(c.cur[:i], "/") {
+	if i := strings.LastIndexByte(c.cur, ':'); i > 0 && (strings.HasSuffix(c.cur[:i], location.ArchiveExt) || !isPath && strings.Contains(c.cur[:i], "/")) {
 		s.offerTags(ctx, c, c.cur[:i+1], c.cur[:i])
 		return
 	}
 	if !remote {
-		c.files = []string{location.Ext}
+		c.files = []string{location.Ext, location.ArchiveExt}
 		for _, f := range filekind.Formats {
 			c.files = append(c.files, f.Suffixes...)
 		}
