@@ -21,7 +21,7 @@ import (
 	"github.com/carton-oci/carton-oci/internal/testenv"
 )
 
-// The promise: every command of the README does what it says, as it is printed and
+// The promise: every command of the README, and of docs/getting-started.md, does what it says, as it is printed and
 // in its order. ghcr.io is a registry in a network of the test's own, at an address
 // that is public everywhere else, because links lead to public addresses only.
 
@@ -31,7 +31,13 @@ const ownNetwork = "CARTON_OCI_E2E_OWN_NETWORK"
 // ghcr is the address of ghcr.io in that network.
 const ghcr = "140.82.112.33"
 
-func TestReadmeRunsAsPrinted(t *testing.T) {
+func TestReadmeRunsAsPrinted(t *testing.T) { runsAsPrinted(t, "README.md", 25) }
+
+func TestGettingStartedRunsAsPrinted(t *testing.T) { runsAsPrinted(t, "docs/getting-started.md", 20) }
+
+// runsAsPrinted runs the commands of a page, of which there are so many at least.
+func runsAsPrinted(t *testing.T, page string, least int) {
+	t.Helper()
 	if os.Getenv(ownNetwork) == "" {
 		inOwnNetwork(t)
 		return
@@ -39,16 +45,43 @@ func TestReadmeRunsAsPrinted(t *testing.T) {
 	u := newUser(t).onPath(t)
 	s := testregistry.Start(t, testregistry.Options{})
 	u.env = append(u.env, "SSL_CERT_FILE="+serveAs(t, s, ghcr, "ghcr.io", "registry.example"))
+	serveAt(t, s, "127.0.0.1:5000")
 	readmeFiles(t, u)
-	script, commands := readmeScript(t)
-	if commands < 25 {
-		t.Errorf("got %d commands in the README, want 25 and more", commands)
+	script, commands := pageScript(t, page)
+	if commands < least {
+		t.Errorf("got %d commands in %s, want %d and more", commands, page, least)
 	}
 	shell := exec.CommandContext(t.Context(), "bash", "-euc", script)
 	shell.Dir, shell.Env = u.dir, u.env
 	if out, err := shell.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// serveAt makes a registry answer without TLS at another address.
+func serveAt(t *testing.T, s *testregistry.Server, address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: forward(t, s)}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { server.Close() })
+}
+
+// forward passes requests on to a registry, under the name by which they asked.
+func forward(t *testing.T, s *testregistry.Server) http.Handler {
+	t.Helper()
+	target, err := url.Parse("http://" + s.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.SetXForwarded()
+		r.Out.Host = r.In.Host
+	}}
 }
 
 // inOwnNetwork runs the test that calls it again, in a network and a view of the
@@ -76,30 +109,21 @@ func inOwnNetwork(t *testing.T) {
 func serveAs(t *testing.T, s *testregistry.Server, address string, names ...string) (caFile string) {
 	t.Helper()
 	config, caFile := testregistry.TLSFor(t, names...)
-	target, err := url.Parse("http://" + s.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(target)
-		r.SetXForwarded()
-		r.Out.Host = r.In.Host
-	}}
 	listener, err := net.Listen("tcp", address+":443")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: proxy, TLSConfig: config}
+	server := &http.Server{Handler: forward(t, s), TLSConfig: config}
 	go func() { _ = server.ServeTLS(listener, "", "") }()
 	t.Cleanup(func() { server.Close() })
 	return caFile
 }
 
-// readmeScript returns a script of the commands in the README's shell blocks that
-// run carton-oci, and how many they are.
-func readmeScript(t *testing.T) (script string, commands int) {
+// pageScript returns a script of the commands in a page's shell blocks that run
+// carton-oci, or see to what it reads or wrote, and how many they are.
+func pageScript(t *testing.T, page string) (script string, commands int) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(testenv.Root(), "README.md"))
+	b, err := os.ReadFile(filepath.Join(testenv.Root(), filepath.FromSlash(page)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,10 +135,10 @@ func readmeScript(t *testing.T) (script string, commands int) {
 			fence = line
 		case strings.HasPrefix(line, "```"):
 			fence = ""
-		case fence == "```" && strings.Contains(line, "carton-oci ") && !strings.HasPrefix(line, "go install"):
+		case fence == "```" && isRun.MatchString(line):
 			commands++
 			command := strings.TrimPrefix(line, "$ ")
-			fmt.Fprintf(&all, "printf '%%s\\n' README.md:%d\n", i+1)
+			fmt.Fprintf(&all, "printf '%%s\\n' %s:%d\n", page, i+1)
 			if m := exitCode.FindStringSubmatch(line); m != nil {
 				command = fmt.Sprintf("code=0; { %s\n} || code=$?; [ $code = %s ]", command, m[1])
 			}
@@ -123,6 +147,9 @@ func readmeScript(t *testing.T) (script string, commands int) {
 	}
 	return all.String(), commands
 }
+
+// isRun are the lines that are run.
+var isRun = regexp.MustCompile(`^(\$ |COSIGN_PASSWORD=\w+ |\w+=\$\()?carton-oci |^(source|cmp|echo) `)
 
 // exitCode is how a comment behind a command names the code that it exits with.
 var exitCode = regexp.MustCompile(`# exit code (\d):`)
