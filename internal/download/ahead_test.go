@@ -20,6 +20,7 @@ func (zeros) Read(b []byte) (int, error)             { clear(b); return len(b), 
 func (zeros) ReadAt(b []byte, _ int64) (int, error)  { clear(b); return len(b), nil }
 func (zeros) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
 func (zeros) Close() error                           { return nil }
+func (zeros) StartWriteback(off, n int64)            {}
 
 // While the first range hangs the others go on, but not for ever: what they bring
 // waits for its hash on the disk.

@@ -65,13 +65,14 @@ type Part struct {
 	Bundle int
 }
 
-// File is where a part goes. Offsets are relative to the part. One with a method
-// StartWriteback(off, n int64) is told of every whole block that is there, to begin to
-// bring it to the disk while the next ones arrive.
+// File is where a part goes. Offsets are relative to the part.
 type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
+	// StartWriteback is told of every whole block that is there, to begin to bring it to
+	// the disk while the next ones arrive.
+	StartWriteback(off, n int64)
 }
 
 // Job says what is downloaded. Its functions are called for several parts at

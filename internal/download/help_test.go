@@ -66,7 +66,8 @@ func (m *memory) Truncate(size int64) error {
 	return nil
 }
 
-func (m *memory) Close() error { return nil }
+func (m *memory) Close() error                { return nil }
+func (m *memory) StartWriteback(off, n int64) {}
 
 // flip damages a byte.
 func (m *memory) flip(off int64) {

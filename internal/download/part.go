@@ -58,8 +58,8 @@ func blocksOf(size int64) int { return int((max(0, size) + BlockSize - 1) / Bloc
 // is smaller shares its pages with what is written next to it, and would be
 // written twice.
 func (p *part) startWriteback(i int) {
-	if f, ok := p.file.(interface{ StartWriteback(off, n int64) }); ok && p.blockSize(i) == BlockSize {
-		f.StartWriteback(int64(i)*BlockSize, BlockSize)
+	if p.blockSize(i) == BlockSize {
+		p.file.StartWriteback(int64(i)*BlockSize, BlockSize)
 	}
 }
 

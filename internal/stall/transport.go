@@ -26,11 +26,7 @@ func (t *Transport) limit() time.Duration {
 }
 
 // CloseIdleConnections closes those of Next that nobody uses.
-func (t *Transport) CloseIdleConnections() {
-	if c, ok := t.Next.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
-}
+func (t *Transport) CloseIdleConnections() { (&http.Client{Transport: t.Next}).CloseIdleConnections() }
 
 // RoundTrip sends req. The error of an exchange that stalls, which may be that of
 // reading the answer's body, is an [*Error].

@@ -129,6 +129,7 @@ type nowhere struct{}
 func (nowhere) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
 func (nowhere) ReadAt([]byte, int64) (int, error)      { return 0, io.EOF }
 func (nowhere) Close() error                           { return nil }
+func (nowhere) StartWriteback(off, n int64)            {}
 
 // note makes a finding of what is the carton's fault, and returns any other
 // error.
