@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 
 	"github.com/carton-oci/carton-oci/internal/download"
+	"github.com/carton-oci/carton-oci/internal/iox"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/progress"
 	"github.com/opencontainers/go-digest"
@@ -88,7 +90,7 @@ func Push(ctx context.Context, s Store, a *Artifact, opts PushOptions) (*PushRes
 	}
 	opts.Concurrency = download.Concurrency(opts.Concurrency)
 	p := &pusher{
-		store: s, opts: opts, sources: make(sources, opts.Concurrency),
+		store: s, opts: opts,
 		status: map[digest.Digest]Status{}, resumed: map[digest.Digest]int64{},
 	}
 	if opts.After != nil {
@@ -114,10 +116,11 @@ func Push(ctx context.Context, s Store, a *Artifact, opts PushOptions) (*PushRes
 }
 
 type pusher struct {
-	store   Store
-	opts    PushOptions
-	sent    atomic.Int64
-	sources sources
+	store Store
+	opts  PushOptions
+	sent  atomic.Int64
+	// spare has one for each source that may be open beside the one of every worker.
+	spare chan struct{}
 
 	mu      sync.Mutex
 	status  map[digest.Digest]Status
@@ -167,8 +170,14 @@ func (p *pusher) pushAll(ctx context.Context, layers []Layer) error {
 	defer stop(nil)
 	next := make(chan *Layer)
 	var workers sync.WaitGroup
-	for range min(p.opts.Concurrency, len(layers)) {
+	p.spare = make(chan struct{}, p.opts.Concurrency)
+	for i := range p.opts.Concurrency {
+		if i >= len(layers) {
+			p.spare <- struct{}{}
+			continue
+		}
 		workers.Go(func() {
+			defer func() { p.spare <- struct{}{} }()
 			for l := range next {
 				if ctx.Err() != nil {
 					continue
@@ -189,7 +198,6 @@ func (p *pusher) pushAll(ctx context.Context, layers []Layer) error {
 
 // pushOne brings a layer to the store, and learns its digest where nobody knows it.
 func (p *pusher) pushOne(ctx context.Context, l *Layer) error {
-	p.sources.bound(l)
 	p.report(*l, progress.Started, 0, nil)
 	var status Status
 	var err error
@@ -245,7 +253,7 @@ func (p *pusher) bring(ctx context.Context, l Layer) (Status, error) {
 func (p *pusher) upload(ctx context.Context, l Layer) error {
 	err := p.try(ctx, l)
 	if errors.Is(err, ErrDigest) && l.Check != nil && ctx.Err() == nil {
-		if wrong := p.sources.read(ctx, l.Check); wrong != nil {
+		if wrong := l.Check(ctx); wrong != nil {
 			return wrong
 		}
 	}
@@ -257,6 +265,7 @@ func (p *pusher) try(ctx context.Context, l Layer) error {
 	if l.Open == nil {
 		return errorf(ErrNotFound, string(l.Digest), "is not in the store and nothing else has it")
 	}
+	l = p.sharing(l)
 	w := p.watch(l)
 	for attempt := 1; ; attempt++ {
 		err := p.store.Push(ctx, l, w)
@@ -276,6 +285,42 @@ func (p *pusher) watch(l Layer) Watch {
 		Retrying: func(off int64, err error) { p.report(l, progress.Retrying, off, err) },
 	}
 }
+
+// sharing has a layer read many ranges at once: its worker's own, and what is spare.
+// All else is read one after another, so that no more sources are open than workers
+// were asked for.
+func (p *pusher) sharing(l Layer) Layer {
+	open := l.OpenRange
+	if open == nil {
+		return l
+	}
+	own := make(chan struct{}, 1)
+	own <- struct{}{}
+	l.Connections = p.opts.Concurrency
+	l.OpenRange = func(ctx context.Context, off, n int64) (io.ReadCloser, error) {
+		var from chan struct{}
+		select {
+		case <-own:
+			from = own
+		case <-p.spare:
+			from = p.spare
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		r, err := open(ctx, off, n)
+		if err != nil {
+			from <- struct{}{}
+			return nil, err
+		}
+		give := sync.OnceFunc(func() { from <- struct{}{} })
+		return iox.Over{ReadCloser: r, Under: closerFunc(func() error { give(); return nil })}, nil
+	}
+	return l
+}
+
+type closerFunc func() error
+
+func (f closerFunc) Close() error { return f() }
 
 // resume notes how much of a blob the store has from an earlier run.
 func (p *pusher) resume(l Layer, n int64) {

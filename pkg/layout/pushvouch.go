@@ -34,7 +34,5 @@ func (p *pusher) vouch(ctx context.Context, l Layer) error {
 	if p.store.Local() {
 		near = p.store
 	}
-	return p.sources.read(ctx, func(ctx context.Context) error {
-		return l.Vouch(ctx, near, func(off int64) { p.report(l, progress.Moving, off, nil) })
-	})
+	return l.Vouch(ctx, near, func(off int64) { p.report(l, progress.Moving, off, nil) })
 }

@@ -33,35 +33,31 @@ var manifestTypes = []string{
 // GET where a registry's answer to HEAD says too little. What it returns for
 // an index or any other kind of manifest is returned as it is.
 func (r *Repository) Resolve(ctx context.Context, reference string) (ocispec.Descriptor, error) {
+	return r.lookUp(ctx, reference, r.resolve)
+}
+
+// ResolveManifest is Resolve and FetchManifest in one request.
+func (r *Repository) ResolveManifest(ctx context.Context, reference string) (desc ocispec.Descriptor, raw []byte, err error) {
+	desc, err = r.lookUp(ctx, reference, func(ctx context.Context, u *url.URL, want digest.Digest) (desc ocispec.Descriptor, err error) {
+		desc, raw, err = r.getManifest(ctx, u, want, manifestTypes)
+		return desc, err
+	})
+	return desc, raw, err
+}
+
+// lookUp asks for what a tag or digest points to.
+func (r *Repository) lookUp(
+	ctx context.Context, reference string, ask func(context.Context, *url.URL, digest.Digest) (ocispec.Descriptor, error),
+) (ocispec.Descriptor, error) {
 	u, want, err := r.manifestURL(reference)
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
-	desc, err := read(ctx, r, func(ctx context.Context) (ocispec.Descriptor, error) { return r.resolve(ctx, u, want) })
+	desc, err := read(ctx, r, func(ctx context.Context) (ocispec.Descriptor, error) { return ask(ctx, u, want) })
 	if err != nil {
 		return desc, fmt.Errorf("%s: %w", named(reference), err)
 	}
 	return desc, nil
-}
-
-// ResolveManifest is Resolve and FetchManifest in one request.
-func (r *Repository) ResolveManifest(ctx context.Context, reference string) (ocispec.Descriptor, []byte, error) {
-	u, want, err := r.manifestURL(reference)
-	if err != nil {
-		return ocispec.Descriptor{}, nil, err
-	}
-	type answer struct {
-		desc ocispec.Descriptor
-		raw  []byte
-	}
-	a, err := read(ctx, r, func(ctx context.Context) (a answer, err error) {
-		a.desc, a.raw, err = r.getManifest(ctx, u, want, manifestTypes)
-		return a, err
-	})
-	if err != nil {
-		return a.desc, nil, fmt.Errorf("%s: %w", named(reference), err)
-	}
-	return a.desc, a.raw, nil
 }
 
 // named is how errors call what a manifest was asked for by.
