@@ -21,7 +21,7 @@ const (
 // want of it. Of a command that is not here they are its own, --quiet and --format.
 // The others are shown by --help --all.
 var everyDay = map[string][]string{
-	"push": {"runner", "framework-version", "image", "annotation", "no-clobber", "dry-run", "sign-key", "quiet", "format"},
+	"push": {"runner", "framework-version", "image", "annotation", "git", "no-clobber", "dry-run", "sign-key", "quiet", "format"},
 	"pull": {"output", "output-dir", "unpack", "include", "from", "force", "model-hash", "key", "quiet", "format"},
 	"pack": {"output", "runner", "framework-version", "opt", "name", "license", "exclude", "force", "quiet", "format"},
 

@@ -23,7 +23,7 @@ import (
 func (s *session) packCommand() *cli.Command {
 	var o pack.Options
 	var file string
-	var force bool
+	var force, git bool
 	return &cli.Command{
 		Name:      "pack",
 		Usage:     "make a carton of a folder, of model files, or of hf:ORG/NAME",
@@ -41,8 +41,17 @@ carton-oci pack hf:org/name@v1 --runner noop --exclude '*.bin'`,
 				o.Links = append(o.Links, l)
 				return err
 			}),
-		), inCategory(whatIsPacked, yes(&o.AllowInvalid, "allow-invalid", "pack what is broken all the same")), s.webFlags()),
-		Action: s.command(func(c *cli.Context) error { return s.runPack(c, o, file, force) }),
+		), inCategory(whatIsPacked, gitFlag(&git), yes(&o.AllowInvalid, "allow-invalid", "pack what is broken all the same")), s.webFlags()),
+		Action: s.command(func(c *cli.Context) error {
+			if git {
+				source, err := s.madeOf(c)
+				if err != nil {
+					return err
+				}
+				o.Checkout = source.URL
+			}
+			return s.runPack(c, o, file, force)
+		}),
 	}
 }
 

@@ -21,6 +21,7 @@ func (s *session) pushCommand() *cli.Command {
 	var o client.PushOptions
 	var p pack.Options
 	var w signerWords
+	var git bool
 	return &cli.Command{
 		Name:      "push",
 		Usage:     "send a carton to a registry or an image layout",
@@ -45,10 +46,18 @@ Kubernetes mounts a pushed carton as an empty folder, unless its image form is
 there too: --image, or "carton-oci image REF" afterwards. Without --layers tar
 that form shares nothing, and doubles what is stored.`,
 		Flags: s.flags(sendFlags(&o.NoClobber, &o.DryRun), packFlags(&p), imageFlags(&o), inCategory(forForm, append(mappingFlags(&o.Mapping),
+			gitFlag(&git),
 			forceFlag(&o.Force),
 			yes(&o.Mapping.AllowInvalid, "allow-invalid", "push although carton.toml, or what it refers to, is wrong"),
 		)...), signerFlags(&w, "sign-key"), s.sourceFlags(s.chunkSizeFlag())),
-		Action: s.command(func(c *cli.Context) error { return s.runPush(c, o, p, w) }),
+		Action: s.command(func(c *cli.Context) error {
+			if git {
+				if err := s.annotateGit(c, &o, &p); err != nil {
+					return err
+				}
+			}
+			return s.runPush(c, o, p, w)
+		}),
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // formFlags are the flags that ask for a form of the artifact.
-var formFlags = []string{"layers", "bundle-below", "media-types", "compress", "annotation", "compat", "readme"}
+var formFlags = []string{"layers", "bundle-below", "media-types", "compress", "annotation", "compat", "readme", "git"}
 
 // noteOtherArtifact tells where the push of an artifact makes another one.
 func (s *session) noteOtherArtifact(c *cli.Context, r *client.PushResult) {

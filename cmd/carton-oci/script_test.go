@@ -63,6 +63,7 @@ import (
 //	mktorchscript FILE          write an archive as torch.jit.save does
 //	mkwasm FILE                 write a WebAssembly component
 //	mkpt2 FILE                  write a PT2 archive of two models, a and b
+//	annotation DIR:TAG KEY RE   want an annotation of an image layout's artifact
 //	tail FILE TEXT              want these last bytes of a file
 //	needs PROGRAM               loud skip of the script where it is missing
 func TestScripts(t *testing.T) {
@@ -93,7 +94,7 @@ func TestScripts(t *testing.T) {
 			"fault": scriptFault, "requests": scriptRequests, "json": scriptJSON, "keys": scriptKeys, "entries": scriptEntries,
 			"fixture": scriptFixture, "mkreference": scriptReference, "links": scriptLinks, "image": scriptImage,
 			"mksafetensors": scriptSafetensors, "mkgguf": scriptGGUF, "mkpt2": scriptPT2, "mktorchscript": scriptTorchScript, "mkwasm": scriptWasm, "tail": scriptTail,
-			"needs": scriptNeeds,
+			"needs": scriptNeeds, "annotation": scriptAnnotation,
 		},
 	})
 }

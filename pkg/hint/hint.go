@@ -95,3 +95,15 @@ func Of(err error) []Hint {
 	}
 	return hints
 }
+
+// OfArgs returns the hints of errors among the arguments of a format that gives
+// their text alone.
+func OfArgs(args []any) []Hint {
+	var hints []Hint
+	for _, a := range args {
+		if err, ok := a.(error); ok {
+			hints = append(hints, Of(err)...)
+		}
+	}
+	return hints
+}

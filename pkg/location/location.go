@@ -11,6 +11,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/secret"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -21,7 +22,8 @@ var ErrLocation = errors.New("not a location")
 // Errorf returns an error that wraps [ErrLocation], about what somebody typed. It
 // names that without what may be secret.
 func Errorf(s, format string, args ...any) error {
-	return errtext.WithKind(fmt.Errorf("%q: %s", secret.Redact(s), fmt.Sprintf(format, args...)), ErrLocation)
+	err := fmt.Errorf("%q: %s", secret.Redact(s), fmt.Sprintf(format, args...))
+	return errtext.WithKind(hint.Add(err, hint.OfArgs(args)...), ErrLocation)
 }
 
 // HubPrefix is what the name of a hub's repository begins with: "hf:org/name@main".

@@ -8,6 +8,7 @@ import (
 // info writes carton.toml: what was given, what the files told, and the tests.
 func (p *packer) info() ([]byte, error) {
 	p.fillRunner()
+	p.take(&p.opts.Repository, "repository", p.opts.Checkout, "the checkout")
 	info := p.opts.Info
 	if missing := Missing(info.Runner); missing != nil {
 		return nil, missing

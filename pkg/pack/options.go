@@ -15,6 +15,9 @@ type Options struct {
 	// it; the runner's compat version also where the runner is known.
 	carton.Info
 
+	// Checkout is the address of the repository that the files lie in; it becomes
+	// Repository where that is empty.
+	Checkout string
 	// InfoFile is a carton.toml that is kept byte for byte. Nothing above may be
 	// given beside it.
 	InfoFile string

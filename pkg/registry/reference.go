@@ -122,11 +122,21 @@ func CheckName(registry, repository string) error {
 
 // CheckTag returns what is wrong with a tag.
 func CheckTag(tag string) error {
-	if len(tag) > 128 || !tagRE.MatchString(tag) {
-		return fmt.Errorf("got the tag %s, want at most 128 letters, digits and ._-, of which no . or - first", errtext.Quoted(tag))
+	if isTag(tag) {
+		return nil
 	}
-	return nil
+	err := fmt.Errorf("got the tag %s, want at most 128 letters, digits and ._-, of which no . or - first", errtext.Quoted(tag))
+	if other := asTag.Replace(tag); isTag(other) {
+		err = hint.With(err, "versions with + and names with / are written otherwise in tags: %s", other)
+	}
+	return err
 }
+
+func isTag(s string) bool { return len(s) <= 128 && tagRE.MatchString(s) }
+
+// asTag writes versions and names of branches as tags: the one as Helm does, the
+// other as most do.
+var asTag = strings.NewReplacer("+", "_", "/", "-")
 
 // Name returns "host/repository".
 func (r Reference) Name() string { return r.Registry + "/" + r.Repository }
@@ -154,7 +164,8 @@ func (r Reference) Target() string {
 
 // badReference names what somebody typed without what may be secret.
 func badReference(s, format string, args ...any) error {
-	return fmt.Errorf("%w %q: %s", ErrReference, secret.Redact(s), fmt.Sprintf(format, args...))
+	err := fmt.Errorf("%w %q: %s", ErrReference, secret.Redact(s), fmt.Sprintf(format, args...))
+	return hint.Add(err, hint.OfArgs(args)...)
 }
 
 // namesHost reports whether the part of a reference before its first slash is
