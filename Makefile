@@ -85,6 +85,13 @@ e2e-peers: ## nodes that have a model of 1 GiB from each other, with the registr
 bench-nodes: ## what a pod waits for: image volumes and an init container (root; 20 minutes; 10 GB of disk)
 	$(GO) -C e2e/kubernetes test -run='^$$' -bench=ColdStart -benchtime=3x -timeout=60m ./cri
 
+# Debian: apt-get install nodejs npm. The package comes from npm, once.
+HUB_BYTES ?= 21474836480
+
+.PHONY: e2e-hub
+e2e-hub: ## the hub's own client against the hub of the tests; 20 GiB from it, and ended at half (nodejs, npm; ten minutes)
+	CARTON_OCI_HUB_BYTES=$(HUB_BYTES) CARTON_OCI_HUB_CLIENT=1 $(GOTESTS) -C e2e -count=1 -timeout=60m -run='Hub' .
+
 # What is hostile, or fails, all of it: every case of docs/cases.txt, every n-th
 # system call for every n, and many more transfers than make test tries. Its figures
 # are those of docs/reliability.md. Debian: apt-get install strace.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -102,7 +103,7 @@ func TestFaultsThatDoNot(t *testing.T) {
 		{"501", status(501), 1, "501 Not Implemented"},
 		{"a status without a name", status(499), 1, "status 499"},
 		{"5xx for ever", status(503), 8, "gave up after 8 attempts: 503 Service Unavailable"},
-		{"resets for ever", reset, 8, "gave up after 8 attempts: EOF"},
+		{"resets for ever", reset, 8, "gave up after 8 attempts: unexpected EOF"},
 		{"no byte for ever", cut(content(100), 0), 8, "gave up after 8 attempts: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -303,5 +304,19 @@ func TestCallersErrors(t *testing.T) {
 	}
 	if _, err := g.Open(t.Context(), func(context.Context) (*http.Request, error) { return nil, mine }, 0, -1, -1); err != mine { //nolint:errorlint // nothing is known of the URL
 		t.Errorf("got %v", err)
+	}
+}
+
+// A connection that ends without an answer is no end of what is read: who reads up to
+// io.EOF would take what has come for all of it.
+func TestAConnectionThatEndsIsNoEnd(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer srv.Close()
+	g := Getter{Do: srv.Client().Do, Policy: Policy{Attempts: 2, MinBackoff: time.Millisecond}}
+	_, err := g.Open(t.Context(), func(ctx context.Context) (*http.Request, error) {
+		return http.NewRequestWithContext(ctx, http.MethodGet, srv.URL, http.NoBody)
+	}, 0, -1, -1)
+	if !errors.Is(err, ErrGaveUp) || errors.Is(err, io.EOF) {
+		t.Errorf("got %v, want to give up, and no io.EOF", err)
 	}
 }

@@ -87,7 +87,8 @@ func (b *Body) send() (resp *http.Response, ranged bool, err error) {
 	resp, err = b.g.Do(req)
 	b.meter.Add(0, time.Since(began))
 	if err != nil {
-		return nil, false, withoutURL(err)
+		// A connection that ends without an answer is no end of the content.
+		return nil, false, iox.Unexpected(withoutURL(err))
 	}
 	if b.g.Answered != nil {
 		b.g.Answered.Store(true)

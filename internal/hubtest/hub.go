@@ -46,6 +46,7 @@ type Hub struct {
 	Calls, Resolved, Sent, Small, Leaked atomic.Int64
 
 	conf Config
+	busy sync.WaitGroup
 
 	mu        sync.Mutex
 	repos     map[string]*repo // by name in lower case
@@ -91,6 +92,8 @@ func New(t testing.TB, conf Config) *Hub {
 
 func (h *Hub) hooked(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		h.busy.Add(1)
+		defer h.busy.Done()
 		if h.Hook == nil || !h.Hook(w, r) {
 			serve(w, r)
 		}
@@ -149,6 +152,9 @@ func (h *Hub) change(name string, to func(*repo)) {
 	defer h.mu.Unlock()
 	to(h.repo(name))
 }
+
+// Quiet waits until no answer is under way.
+func (h *Hub) Quiet() { h.busy.Wait() }
 
 // Forget makes the storage refuse every address that was signed until now.
 func (h *Hub) Forget() {

@@ -187,14 +187,14 @@ func (r *blobReader) take(p []byte) (int, error) {
 		}
 	}
 	if n == 0 {
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF { //nolint:errorlint // a wrapped one is why the source gave up
 			err = fmt.Errorf("got %d bytes, want %d: %w", r.pos, r.content.desc.Size, layout.ErrDigest)
 		}
 		return 0, err
 	}
 	r.hash.Write(p[:n])
 	r.pos += int64(n)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && err != io.EOF { //nolint:errorlint // as above
 		return 0, err
 	}
 	r.checkpoints.add(r.pos, r.hash)
