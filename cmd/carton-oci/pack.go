@@ -29,8 +29,8 @@ func (s *session) packCommand() *cli.Command {
 		Usage:     "make a carton of a folder, of model files, or of hf:ORG/NAME",
 		ArgsUsage: "DIR_OR_FILE...",
 		UsageText: `carton-oci pack model.pt --framework-version =2.0.1
-carton-oci pack ./model -o m.carton --runner noop
-carton-oci pack hf:org/name@v1 --runner noop --exclude '*.bin'`,
+carton-oci pack ./model -o m.carton
+carton-oci pack hf:org/name@v1 --exclude '*.bin'`,
 		Description: packHelp(),
 		Flags: s.flags([]cli.Flag{
 			text(&file, "output", "write `FILE` (NAME.carton); - is standard output", "o"),

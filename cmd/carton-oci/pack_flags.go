@@ -89,8 +89,10 @@ the Hugging Face hub: the same carton as of a folder or a cache with its files.
 HF_TOKEN, HF_ENDPOINT and what "hf auth login" keeps are read.
 
 What the files tell is filled in and shown: framework version, platforms, inputs
-and outputs of a .pt2; name and licence at the head of a README.md; name and
-description of a Plums tree; inputs and outputs of a self test.
+and outputs of a .pt2; name, licence and base model at the head of a README.md
+or in a GGUF file; name and description of a Plums tree; inputs and outputs of a
+self test. A model that no file says a runner for is only stored: its runner is
+noop.
 
 `)
 	const row = "%-11s  %-6v  %-18s  %s\n"

@@ -27,8 +27,8 @@ func (s *session) pushCommand() *cli.Command {
 		Usage:     "send a carton to a registry or an image layout",
 		ArgsUsage: "SOURCE REF[,TAG...]",
 		UsageText: `carton-oci push m.carton ghcr.io/org/m:1
-carton-oci push ./model ghcr.io/org/m:1,latest --runner noop
-carton-oci push hf:org/name ghcr.io/org/name:1 --runner noop
+carton-oci push ./model ghcr.io/org/m:1,latest
+carton-oci push hf:org/name ghcr.io/org/name:1
 carton-oci push m.carton ghcr.io/org/m:1 --image --layers tar
 carton-oci push ghcr.io/org/m:1 registry.example/org/m:1`,
 		Description: `What the registry has already is neither sent nor read. An artifact is copied as
@@ -37,7 +37,7 @@ form; its tar layers are read and checked, on their way or where they are
 already. The last line printed is the digest; with -q it is the only one.
 
 A folder or model file that is no carton is packed on the way, with no file
-between and the same digests; --runner and what else is missing is asked for.
+between and the same digests; what is missing is asked for.
 "carton-oci pack --help" says more. So is a repository of the Hugging Face hub,
 hf:ORG/NAME[@REV]: its weights go from the hub to the registry as they are read,
 and what the registry has is not read.

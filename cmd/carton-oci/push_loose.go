@@ -47,7 +47,15 @@ func (s *session) packLoose(c *cli.Context, source string, to location.Location,
 		}
 	}
 	loose, err := s.pack(c, []string{loc.Path}, opts)
-	if err == nil && len(loose.LeftOut) > 0 {
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range loose.Filled {
+		if f.Field == "runner.runner_name" {
+			s.notef("filled in %s = %s (%s)", f.Field, f.Value, f.From)
+		}
+	}
+	if len(loose.LeftOut) > 0 {
 		s.notef("left out %s", s.shownLeftOut(loose.LeftOut))
 	}
 	return loose, err

@@ -23,6 +23,10 @@ type Info struct {
 	// as one of "weight", "weight.config", "code", "doc" and "dataset". Whatever in
 	// it is no string is left out; neither paths nor words are checked.
 	Categories map[string]string `json:"-"`
+	// Annotations is the table [annotations], which is no part of the carton format
+	// either: what an artifact of the carton is to say of it, by OCI's names for that.
+	// Whatever in it is no string is left out; names are not checked.
+	Annotations map[string]string `json:"-"`
 	// Extra is TOML that Marshal writes behind [runner]: tables that the format does
 	// not have. ParseInfo leaves it empty.
 	Extra string `json:"-"`

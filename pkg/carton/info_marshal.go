@@ -97,12 +97,17 @@ func (i *Info) tables() []infoTable {
 	for _, key := range sortedKeys(i.Runner.Opts) {
 		opts.fields = append(opts.fields, infoField{key, i.Runner.Opts[key]})
 	}
-	categories := infoTable{head: "[categories]", at: "categories."}
-	for _, path := range sortedKeys(i.Categories) {
-		categories.fields = append(categories.fields, infoField{path, i.Categories[path]})
-	}
-	tables = append(tables, runner, opts, infoTable{raw: i.Extra}, categories)
+	tables = append(tables, runner, opts, infoTable{raw: i.Extra}, textTable("categories", i.Categories), textTable("annotations", i.Annotations))
 	return slices.DeleteFunc(tables, func(t infoTable) bool { return len(t.fields) == 0 && t.raw == "" })
+}
+
+// textTable writes a table of texts.
+func textTable(name string, texts map[string]string) infoTable {
+	table := infoTable{head: "[" + name + "]", at: name + "."}
+	for _, key := range sortedKeys(texts) {
+		table.fields = append(table.fields, infoField{key, texts[key]})
+	}
+	return table
 }
 
 func specTables(kind string, specs []TensorSpec) []infoTable {

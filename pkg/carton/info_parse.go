@@ -35,21 +35,21 @@ func parseInfo(b []byte) (*Info, *faults) {
 			*tests = append(*tests, kind.parse(table))
 		}
 	}
-	info.Categories = parseCategories(values)
+	info.Categories, info.Annotations = parseTexts(values, "categories"), parseTexts(values, "annotations")
 	warnSymbols(info, f)
 	return info, f
 }
 
-// parseCategories reads [categories]. Another's table of that name is no fault.
-func parseCategories(values map[string]any) map[string]string {
-	table, _ := values["categories"].(map[string]any)
+// parseTexts reads a table of ours. Another's table of that name is no fault.
+func parseTexts(values map[string]any, name string) map[string]string {
+	table, _ := values[name].(map[string]any)
 	var out map[string]string
-	for member, v := range table {
-		if name, ok := v.(string); ok {
+	for key, v := range table {
+		if text, ok := v.(string); ok {
 			if out == nil {
 				out = map[string]string{}
 			}
-			out[member] = name
+			out[key] = text
 		}
 	}
 	return out

@@ -62,6 +62,13 @@ var infoRules = []struct {
 	{"homepage", ocispec.AnnotationURL, "docURL", func(d *Descriptor, v string) { d.DocURL = v }},
 }
 
+// tableAnnotations are those that the table [annotations] of carton.toml may set:
+// what no field of it says. Nothing else may come from a stranger's file.
+var tableAnnotations = []string{
+	ocispec.AnnotationBaseImageName, ocispec.AnnotationRevision, ocispec.AnnotationVersion,
+	ocispec.AnnotationAuthors, ocispec.AnnotationVendor, ocispec.AnnotationDocumentation,
+}
+
 // infoTexts returns the values of carton.toml by their keys.
 func infoTexts(info *carton.Info) map[string]string {
 	texts := map[string]string{}
@@ -78,6 +85,11 @@ func manifestAnnotations(info *carton.Info, modelHash string, opts Options) (map
 	for _, rule := range infoRules {
 		if v := texts[rule.field]; v != "" {
 			a[rule.annotation] = v
+		}
+	}
+	for _, key := range tableAnnotations {
+		if v := info.Annotations[key]; v != "" {
+			a[key] = v
 		}
 	}
 	if !opts.Created.IsZero() {

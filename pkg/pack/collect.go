@@ -17,6 +17,7 @@ import (
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
+	"github.com/carton-oci/carton-oci/pkg/modelfile/gguf"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pmf"
 )
 
@@ -39,6 +40,37 @@ func (p *packer) collect(paths []string) error {
 			return refuse(name, "is neither a file nor a folder, but %s", localfile.Kind(info.Mode()))
 		}
 		if err := p.collectFile(name, info, len(paths) == 1); err != nil {
+			return err
+		}
+		if len(paths) == 1 {
+			return p.collectParts(name)
+		}
+	}
+	return nil
+}
+
+// collectParts adds the other parts of a split model that a file is one of, where
+// they lie beside it, as whoever loads one of them does.
+func (p *packer) collectParts(name string) error {
+	dir, base := filepath.Split(name)
+	all, number, of, ok := gguf.ParsePartName(base)
+	if !ok {
+		return nil
+	}
+	before, after, _ := strings.Cut(all, "*")
+	for n := 1; n <= of; n++ {
+		other := fmt.Sprintf("%s%05d%s", filepath.Join(dir, before), n, after)
+		info, err := os.Stat(other)
+		if n == number || errors.Is(err, fs.ErrNotExist) {
+			continue // what is missing is said of all at once
+		}
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() {
+			return refuse(other, "is neither a file nor a folder, but %s", localfile.Kind(info.Mode()))
+		}
+		if err := p.collectFile(other, info, false); err != nil {
 			return err
 		}
 	}
@@ -134,6 +166,10 @@ func (p *packer) took(w *walk) error {
 // whatFolder says what a folder is by what lies in it.
 func (p *packer) whatFolder(w *walk, files fs.FS) error {
 	switch hasInfo := isFile(files, carton.InfoName); {
+	case isFile(files, "oci-layout") && isFile(files, "index.json"):
+		return hint.With(optionsf("it is an OCI image layout, and no model"), "what is in it is named oci:DIR:TAG")
+	case !hasInfo && isDir(files, carton.InfoName):
+		return refuse(carton.InfoName, "is a folder, and should be a file")
 	case isCartonIn(files):
 		if !p.opts.Update {
 			err := fmt.Errorf("%w: it has a %s", ErrCarton, carton.ManifestName)

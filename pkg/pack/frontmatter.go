@@ -14,10 +14,13 @@ import (
 // which its author says what the model is.
 // https://huggingface.co/docs/hub/model-cards#model-card-metadata
 
+// baseModelField says which model was trained further, quantised or merged.
+const baseModelField = "base_model"
+
 // maxFrontMatter is how many bytes of a README are looked at.
 const maxFrontMatter = 64 << 10
 
-// readFrontMatter takes licence and name from the README in the folder's root,
+// readFrontMatter takes licence, name and base model from the README in the folder's root,
 // where nobody gave them. What is no front matter, or not of these forms, says
 // nothing.
 func (p *packer) readFrontMatter() error {
@@ -36,13 +39,14 @@ func (p *packer) readFrontMatter() error {
 	}
 	fields := frontMatter(head)
 	const from = "the front matter of README.md"
+	p.basedOn([]string{fields[baseModelField]}, from)
 	p.take(&p.opts.License, "license", hubLicenses[strings.ToLower(fields["license"])], from)
 	p.take(&p.opts.ModelName, "model_name", cmp.Or(fields["model_name"], fields["name"]), from)
 	return nil
 }
 
 // frontMatter returns the texts of a front matter by their keys. Aliases are not
-// followed, and lists and mappings left alone.
+// followed, and lists and mappings left alone, but for a list of one base model.
 func frontMatter(head []byte) map[string]string {
 	head = bytes.ReplaceAll(head, []byte("\r\n"), []byte("\n"))
 	rest, ok := bytes.CutPrefix(head, []byte("---\n"))
@@ -60,6 +64,9 @@ func frontMatter(head []byte) map[string]string {
 		key, value := pairs[i], pairs[i+1]
 		if _, twice := fields[key.Value]; twice {
 			return nil // which of them is meant?
+		}
+		if key.Value == baseModelField && value.Kind == yaml.SequenceNode && len(value.Content) == 1 {
+			value = value.Content[0]
 		}
 		if value.Kind == yaml.ScalarNode && value.ShortTag() == "!!str" {
 			fields[key.Value] = value.Value

@@ -39,7 +39,7 @@ func (p *packer) view(ctx context.Context, collect func() error) error {
 
 // look finds the files, and what they say of themselves.
 func (p *packer) look(ctx context.Context, collect func() error) error {
-	for _, step := range []func() error{collect, ctx.Err, p.readFiles, p.readFrontMatter} {
+	for _, step := range []func() error{collect, ctx.Err, p.readFiles, p.readFrontMatter, p.fillFromHeaders} {
 		if err := step(); err != nil {
 			return err
 		}

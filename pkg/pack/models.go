@@ -50,6 +50,9 @@ func (p *packer) rename(f *file) error {
 // keepsInfo reports whether carton.toml is given.
 func (p *packer) keepsInfo() bool { return p.given != nil || p.opts.InfoFile != "" }
 
+// wasmMagic begins every WebAssembly module.
+const wasmMagic = "\x00asm"
+
 // readWasm tells what a WebAssembly module is by its first eight bytes: a magic
 // number and a version, of which components have their own.
 // https://github.com/WebAssembly/component-model/blob/main/design/mvp/Binary.md
@@ -59,7 +62,7 @@ func (p *packer) readWasm(f *file, r io.ReaderAt) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if n < len(head) || !bytes.HasPrefix(head, []byte("\x00asm")) {
+	if n < len(head) || !bytes.HasPrefix(head, []byte(wasmMagic)) {
 		p.warnf("%s is not a WebAssembly module", errtext.Quote(f.name))
 		return nil
 	}
@@ -105,6 +108,9 @@ func (p *packer) readFiles() error {
 		if f.target == "" && formatOf(f.path) == filekind.PT2 {
 			archives = append(archives, f)
 		}
+	}
+	if err := p.checkParts(); err != nil {
+		return err
 	}
 	if len(archives) == 0 {
 		return nil
@@ -157,13 +163,16 @@ func (p *packer) readFile(name string, f *file) error {
 		return nil
 	}
 	source := &iox.Source{R: r}
-	switch _, err := format.ReadHeader(source, f.size); {
+	in, err := format.ReadHeader(source, f.size)
+	switch {
 	case source.Err != nil:
 		return fmt.Errorf("%s: %w", errtext.Quote(name), source.Err)
 	case errtext.IsLimit(err), errors.Is(err, gguf.ErrVersion): // not its author's fault
 		p.warnf("%s: %v", errtext.Quote(name), err)
 	case err != nil:
 		return p.broken(name, carton.ErrFormat, err)
+	default:
+		p.said = append(p.said, said{name, in.Models, in.Part, len(in.Tensors)})
 	}
 	return nil
 }
@@ -248,7 +257,7 @@ var torchRelease = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+`)
 
 // otherFramework reports whether the runner's framework is known, and not torch.
 func otherFramework(runner string) bool {
-	return runner == noopRunner || runner == pythonRunner || runner == wasmRunner || runner == "rust-bert"
+	return runner == noopRunner || runner == pythonRunner || runner == wasmRunner || runner == rustBertRunner
 }
 
 // declare takes inputs and outputs that a file tells.

@@ -60,6 +60,7 @@ type packer struct {
 	byPath    map[string]*file // of files, as many as there were
 	given     []byte           // a carton.toml that is kept, nil for none
 	loaded    *carton.Info
+	said      []said // by the headers of model files
 	out       *Carton
 	pmf       *pmf.Model
 	listed    *carton.TensorIndex // of TensorData, nil for none
@@ -166,14 +167,10 @@ func (p *packer) broken(path string, kind, cause error) error {
 // describe makes carton.toml and tensor_data of what was given and of what the
 // files say.
 func (p *packer) describe() error {
-	if err := p.readFiles(); err != nil {
-		return err
-	}
-	if err := p.readFrontMatter(); err != nil {
-		return err
-	}
-	if err := p.tensors(); err != nil {
-		return err
+	for _, step := range []func() error{p.chooseRunner, p.readFiles, p.readFrontMatter, p.fillFromHeaders, p.tensors} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	raw := p.given
 	if raw == nil {

@@ -168,7 +168,7 @@ func TestRanges(t *testing.T) {
 }
 
 func TestWhatIsMissingIsNamedAtOnce(t *testing.T) {
-	dir := tree(t, map[string]string{"a": "x"})
+	dir := tree(t, map[string]string{"a": "x"}) // nothing that looks like a model
 	err := refused(t, pack.Options{}, pack.ErrOptions, "nothing says runner_name and required_framework_version", dir)
 	var missing *pack.MissingError
 	if !errors.As(err, &missing) || len(missing.Fields) != 2 {

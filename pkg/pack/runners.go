@@ -1,8 +1,13 @@
 package pack
 
 import (
+	"errors"
+	"io"
+	"path"
+	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
@@ -43,7 +48,7 @@ var Runners = []Runner{
 		Expects: "model.wasm, a component", Needs: []string{"model.wasm"},
 	},
 	{
-		Name: "rust-bert", Compat: 1, Framework: "rust-bert, =0.21.0",
+		Name: rustBertRunner, Compat: 1, Framework: "rust-bert, =0.21.0",
 		Expects: "config.json, and what it names", Needs: []string{"config.json"},
 	},
 	{
@@ -57,6 +62,7 @@ const (
 	pythonRunner      = "python"
 	torchscriptRunner = "torchscript"
 	wasmRunner        = "wasm"
+	rustBertRunner    = "rust-bert"
 )
 
 // knownRunner returns the runner with a name, nil for none.
@@ -76,6 +82,69 @@ func FrameworkOf(runner string) string {
 		return "*"
 	}
 	return ""
+}
+
+// chooseRunner says what loads the model where the files tell: a TorchScript archive
+// and a WebAssembly module under the names that their runners look for, the lock file
+// of the python runner. Of any other model nobody asked that it be run, only that it
+// be kept: its runner is noop, which the format has for that, unless something is
+// given that only another runner needs, or no file looks like a model.
+func (p *packer) chooseRunner() error {
+	r := &p.opts.Runner
+	if r.Name != "" || p.keepsInfo() {
+		return nil
+	}
+	for _, known := range Runners {
+		for _, need := range known.Needs {
+			f := p.find(modelFolder + need)
+			if f == nil || known.Name == rustBertRunner { // its config.json may be anybody's
+				continue
+			}
+			is, err := p.runs(f, known.Name)
+			if err != nil {
+				return err
+			}
+			if is {
+				p.take(&r.Name, "runner.runner_name", known.Name, need+", which it looks for")
+				return nil
+			}
+		}
+	}
+	isWeight := func(f *file) bool { return filekind.FormatOf(path.Base(f.path)) != "" }
+	if p.needsRunner() || !slices.ContainsFunc(p.files, isWeight) {
+		return nil
+	}
+	p.take(&r.Name, "runner.runner_name", noopRunner, "no file says what loads it: stored only")
+	return nil
+}
+
+// runs reports whether a file is what a runner loads, and not only called so.
+func (p *packer) runs(f *file, runner string) (bool, error) {
+	f = p.final(f)
+	if runner == pythonRunner {
+		return true, nil
+	}
+	r, err := f.open()
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	if runner == torchscriptRunner {
+		return isTorchScript(r, f.size), nil
+	}
+	head := make([]byte, len(wasmMagic))
+	_, err = r.ReadAt(head, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return string(head) == wasmMagic, err
+}
+
+// needsRunner reports whether something is given that is for a runner.
+func (p *packer) needsRunner() bool {
+	r := &p.opts.Runner
+	return r.RequiredFrameworkVersion != "" || r.CompatVersion != nil || len(r.Opts) > 0 ||
+		len(p.opts.AddSelfTests) > 0 || len(p.opts.AddExamples) > 0
 }
 
 // likeRunner returns the runner that a name is most likely meant for: it has the

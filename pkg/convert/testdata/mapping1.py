@@ -312,6 +312,10 @@ def main(name, image=""):
         if value:
             annotations[annotation] = ",".join(value) if isinstance(value, list) else str(value)
             described.update({f: [value] if f == "licenses" else value for f in fields})
+    for key in ("base.name", "revision", "version", "authors", "vendor", "documentation"):
+        key = "org.opencontainers.image." + key
+        if value := info.get("annotations", {}).get(key):
+            annotations[key] = value
     order = ("name", "title", "description", "docURL", "sourceURL", "licenses")
     config = compact({
         "descriptor": {f: described[f] for f in order if f in described},
