@@ -53,6 +53,7 @@ test: vet race ## vet, unit tests, scripts of the command line, e2e against a re
 vet:
 	$(GO) vet ./...
 	$(GO) -C e2e vet ./...
+	$(GO) -C e2e vet -tags=cosign .
 	$(GO) -C e2e/kubernetes vet ./...
 
 .PHONY: race
@@ -84,6 +85,10 @@ e2e-peers: ## nodes that have a model of 1 GiB from each other, with the registr
 .PHONY: bench-nodes
 bench-nodes: ## what a pod waits for: image volumes and an init container (root; 20 minutes; 10 GB of disk)
 	$(GO) -C e2e/kubernetes test -run='^$$' -bench=ColdStart -benchtime=3x -timeout=60m ./cri
+# Signatures judged by cosign, which takes some minutes to build, once.
+.PHONY: e2e-cosign
+e2e-cosign: ## sign for cosign, and verify what it signed (builds cosign)
+	$(GOTESTS) -C e2e -tags=cosign -count=1 -timeout=30m -run=Cosign .
 
 # Debian: apt-get install nodejs npm. The package comes from npm, once.
 HUB_BYTES ?= 21474836480

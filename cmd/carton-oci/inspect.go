@@ -36,7 +36,7 @@ no carton is described by its config and the same headers.`,
 const largestShown = 10
 
 func (s *session) runInspect(c *cli.Context) error {
-	src, err := s.openArg(c)
+	src, err := s.look(c)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func memberOf(m carton.Member) member {
 }
 
 func (s *session) runLs(c *cli.Context) error {
-	src, err := s.openArg(c)
+	src, err := s.look(c)
 	if err != nil {
 		return err
 	}

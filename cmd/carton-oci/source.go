@@ -38,6 +38,11 @@ func (s *session) openArg(c *cli.Context, more ...string) (*source, error) {
 	return s.openWith(c, c.Args().Get(0), client.OpenOptions{Plain: true})
 }
 
+// look is openArg for who only looks at what is there: the policy is not asked.
+func (s *session) look(c *cli.Context) (*source, error) {
+	return s.openWith(c, c.Args().Get(0), client.OpenOptions{Plain: true, NoPolicy: true})
+}
+
 // open opens the carton that an argument names.
 func (s *session) open(c *cli.Context, arg string) (*source, error) {
 	return s.openWith(c, arg, client.OpenOptions{})
