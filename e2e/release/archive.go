@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -122,18 +121,19 @@ const imageName = "ghcr.io/carton-oci/carton-oci"
 // writeExamples writes examples/kubernetes with the image named by its digest. Those
 // of the repository can't name it: the digest depends on the commit that they are in.
 func (r *release) writeExamples(digest string) error {
-	names, err := filepath.Glob(filepath.Join(r.source.dir, "examples", "kubernetes", "*"))
-	if err != nil {
-		return err
-	}
 	var entries []entry
-	for _, name := range names {
-		content, err := os.ReadFile(name)
-		if err != nil {
+	examples := os.DirFS(filepath.Join(r.source.dir, "examples"))
+	err := fs.WalkDir(examples, "kubernetes", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
 			return err
 		}
+		content, err := fs.ReadFile(examples, name)
 		content = exampleImage.ReplaceAll(content, []byte("image: "+imageName+":"+r.number()+"@"+digest))
-		entries = append(entries, entry{name: path.Join("kubernetes", filepath.Base(name)), mode: 0o644, content: content})
+		entries = append(entries, entry{name: name, mode: 0o644, content: content})
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	return r.write("kubernetes.tar.gz", func() ([]byte, error) { return tarGz(entries, r.source.time) })
 }
