@@ -101,7 +101,7 @@ func modelHash(to *string) cli.Flag {
 // registry, and make an image form.
 func sendFlags(noClobber, dryRun *bool) []cli.Flag {
 	return []cli.Flag{
-		yes(noClobber, "no-clobber", "refuse to move a tag that points to something else"),
+		noClobberFlag(noClobber),
 		yes(dryRun, "dry-run", "say what would be sent, and send nothing"),
 	}
 }
@@ -109,6 +109,25 @@ func sendFlags(noClobber, dryRun *bool) []cli.Flag {
 // forceFlag is of commands that may write an archive.
 func forceFlag(to *bool) cli.Flag {
 	return yes(to, "force", "replace an archive that exists")
+}
+
+// annotationFlag is a flag for annotations of what is made.
+func annotationFlag(to *map[string]string, usage string) cli.Flag {
+	return each("annotation", usage, func(text string) error {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return fmt.Errorf("got %s, want KEY=VALUE", quoted(text))
+		}
+		if *to == nil {
+			*to = map[string]string{}
+		}
+		(*to)[key] = value
+		return nil
+	})
+}
+
+func noClobberFlag(to *bool) cli.Flag {
+	return yes(to, "no-clobber", "refuse to move a tag that points to something else")
 }
 
 func imageFormFlags(tag *string, subject *bool) []cli.Flag {

@@ -10,6 +10,7 @@ var commandNames = map[hint.Name]string{
 	hint.Pull:   "carton-oci pull",
 	hint.Push:   "carton-oci push",
 	hint.Verify: "carton-oci verify",
+	hint.Delete: "carton-oci rm",
 	hint.Plain:  "ls, cat, inspect, tensors and verify",
 
 	hint.AllowInvalid:     "--allow-invalid",
@@ -19,6 +20,7 @@ var commandNames = map[hint.Name]string{
 	hint.CAFile:           "--ca-file",
 	hint.Compat:           "--compat",
 	hint.Concurrency:      "--concurrency",
+	hint.DeleteTagged:     "--force",
 	hint.Force:            "--force",
 	hint.FrameworkVersion: "--framework-version",
 	hint.Image:            "--image",

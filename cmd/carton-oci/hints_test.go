@@ -47,7 +47,8 @@ func namesOfHints(t *testing.T) map[string]hint.Name {
 func TestNamesInHints(t *testing.T) {
 	options := map[string]any{
 		"client.Options": client.Options{}, "client.OpenOptions": client.OpenOptions{}, "client.PushOptions": client.PushOptions{},
-		"client.PullOptions": client.PullOptions{}, "client.SignOptions": client.SignOptions{}, "convert.Options": convert.Options{}, "inspect.Options": inspect.Options{},
+		"client.PullOptions": client.PullOptions{}, "client.SignOptions": client.SignOptions{}, "client.DeleteOptions": client.DeleteOptions{},
+		"convert.Options": convert.Options{}, "inspect.Options": inspect.Options{},
 		"pack.Options": pack.Options{}, "carton.Runner": carton.Runner{}, "registry.Options": registry.Options{},
 	}
 	app := newApp(&session{printer: &printer{}})

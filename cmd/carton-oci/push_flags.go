@@ -1,11 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -42,17 +40,7 @@ func mappingFlags(o *convert.Options) []cli.Flag {
 			"`FAMILY` of media types: cnai, cncf or cnai-draft (default $"+mediaTypesVariable+", else cnai)", families...),
 		choice(&o.Compress, "compress", "`METHOD` for bundles: none, zstd or gzip (default none)",
 			convert.CompressNone, convert.CompressZstd, convert.CompressGzip),
-		each("annotation", "annotate the image manifest with `KEY=VALUE`", func(text string) error {
-			key, value, ok := strings.Cut(text, "=")
-			if !ok || key == "" {
-				return fmt.Errorf("got %s, want KEY=VALUE", quoted(text))
-			}
-			if o.Annotations == nil {
-				o.Annotations = map[string]string{}
-			}
-			o.Annotations[key] = value
-			return nil
-		}),
+		annotationFlag(&o.Annotations, "annotate the image manifest with `KEY=VALUE`"),
 	}
 }
 

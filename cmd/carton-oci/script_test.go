@@ -44,7 +44,9 @@ import (
 //	                            USER:PASSWORD, -token USER:PASSWORD, -public (with
 //	                            -token: anybody may pull), -open (… may GET blobs),
 //	                            -images (it takes no artifacts), -layers (no layers
-//	                            but an image's either)
+//	                            but an image's either), -referrers (it lists them,
+//	                            one a page), -pages (tags, two a page), -nodelete,
+//	                            -notagdelete
 //	web VAR DIR                 serve a folder over https; $VAR_CA is its CA
 //	corrupt VAR REPO HASH       make a registry's blob wrong
 //	fault VAR METHODS PATH CODE make a registry answer with a status for ever
@@ -65,6 +67,7 @@ import (
 //	mkpt2 FILE                  write a PT2 archive of two models, a and b
 //	annotation DIR:TAG KEY RE   want an annotation of an image layout's artifact
 //	tail FILE TEXT              want these last bytes of a file
+//	envfile VAR FILE            set a variable to the line that a file holds
 //	needs PROGRAM               loud skip of the script where it is missing
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -94,7 +97,7 @@ func TestScripts(t *testing.T) {
 			"fault": scriptFault, "requests": scriptRequests, "json": scriptJSON, "keys": scriptKeys, "entries": scriptEntries,
 			"fixture": scriptFixture, "mkreference": scriptReference, "links": scriptLinks, "image": scriptImage,
 			"mksafetensors": scriptSafetensors, "mkgguf": scriptGGUF, "mkpt2": scriptPT2, "mktorchscript": scriptTorchScript, "mkwasm": scriptWasm, "tail": scriptTail,
-			"needs": scriptNeeds, "annotation": scriptAnnotation,
+			"needs": scriptNeeds, "annotation": scriptAnnotation, "envfile": scriptEnvFile,
 		},
 	})
 }
@@ -239,6 +242,14 @@ func scriptRegistry(ts *testscript.TestScript, _ bool, args []string) {
 			conf.Quirks.ImagesOnly = true
 		case "-layers":
 			conf.Quirks.ImageLayersOnly = true
+		case "-referrers":
+			conf.Quirks.Referrers, conf.Quirks.ReferrersPage = true, 1
+		case "-pages":
+			conf.Quirks.TagsPage = 2
+		case "-nodelete":
+			conf.Quirks.NoDelete = http.StatusMethodNotAllowed
+		case "-notagdelete":
+			conf.Quirks.NoTagDelete = http.StatusBadRequest
 		default:
 			ts.Fatalf("unknown option %s", args[i])
 		}
@@ -370,6 +381,10 @@ func scriptFixture(ts *testscript.TestScript, _ bool, args []string) {
 
 func scriptNeeds(ts *testscript.TestScript, _ bool, args []string) {
 	testenv.Program(state(ts).tb, args[0])
+}
+
+func scriptEnvFile(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile(args[1])))
 }
 
 func scriptImage(ts *testscript.TestScript, _ bool, args []string) {

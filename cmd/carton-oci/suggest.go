@@ -18,11 +18,9 @@ import (
 // hub's tools.
 var otherCommands = map[string]string{
 	"list":     "carton-oci ls SOURCE lists the members of a carton",
-	"images":   "carton-oci ls SOURCE lists the members of a carton; what a registry holds, its own tools list",
-	"tags":     "which tags there are, a registry's own tools list; carton-oci resolve REF looks one up",
+	"images":   "carton-oci tags REPOSITORY lists the tags of a repository; ls SOURCE the members of a carton",
 	"copy":     "carton-oci push SOURCE REF copies, also from a registry",
 	"cp":       "carton-oci push SOURCE REF copies, also from a registry; carton-oci cat SOURCE PATH prints one member",
-	"tag":      "carton-oci push REF REF2 gives an artifact another tag, and sends nothing twice",
 	"upload":   "carton-oci push SOURCE REF",
 	"download": "carton-oci pull REF",
 	"fetch":    "carton-oci pull REF",
@@ -33,12 +31,14 @@ var otherCommands = map[string]string{
 	"create":   "carton-oci pack DIR makes a carton",
 	"info":     "carton-oci inspect SOURCE",
 	"show":     "carton-oci inspect SOURCE",
-	"manifest": "carton-oci cat SOURCE MANIFEST prints a carton's; oras manifest fetch REF an image's",
 	"digest":   "carton-oci resolve REF",
 	"check":    "carton-oci verify SOURCE",
 	"validate": "carton-oci verify SOURCE",
-	"rm":       "carton-oci deletes nothing; a registry's own tools do",
-	"delete":   "carton-oci deletes nothing; a registry's own tools do",
+	"delete":   "carton-oci rm REF",
+	"remove":   "carton-oci rm REF",
+	"rmi":      "carton-oci rm REF",
+	"untag":    "carton-oci rm REF",
+	"discover": "carton-oci referrers REF",
 }
 
 // otherFlags are flags of the same programs. They are for commands that have no

@@ -22,6 +22,10 @@ func (r *Registry) Tags(repo string) []string {
 }
 
 func (r *Registry) serveTags(w http.ResponseWriter, req *http.Request, repo string) {
+	if r.empty(repo) {
+		fail(w, http.StatusNotFound, "NAME_UNKNOWN", "repository name not known to registry")
+		return
+	}
 	query := req.URL.Query()
 	tags := r.Tags(repo)
 	if i, found := slices.BinarySearch(tags, query.Get("last")); found {

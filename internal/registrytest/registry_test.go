@@ -197,6 +197,7 @@ func TestCDN(t *testing.T) {
 // TestFaults: a fault hits what it names, as often as it says.
 func TestFaults(t *testing.T) {
 	r := New(t, Config{})
+	r.AddBlob("m", []byte("y"))
 	r.Break(Fault{Methods: "GET|HEAD", Path: "/v2/m/", After: 1, Times: 2, Effect: Answer(503, "", "Retry-After", "1")})
 	var got []int
 	for range 5 {

@@ -12,6 +12,7 @@ const (
 	Push  Name = "client.Client.Push"
 	// Verify names what tells all findings.
 	Verify Name = "carton.Verify"
+	Delete Name = "client.Client.Delete"
 
 	Plain Name = "client.OpenOptions.Plain"
 
@@ -36,6 +37,8 @@ const (
 	SignOutput Name = "client.SignOptions.Output"
 	// Concurrency is a field of several.
 	Concurrency Name = "client.PushOptions.Concurrency"
+
+	DeleteTagged Name = "client.DeleteOptions.Tagged"
 
 	ImageTag   Name = "client.PushOptions.ImageTag"
 	LeaveImage Name = "client.PushOptions.LeaveImage"

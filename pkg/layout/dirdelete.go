@@ -29,7 +29,7 @@ func (d *Dir) Delete(ctx context.Context, reference string, opts DeleteOptions) 
 	var own []digest.Digest
 	err = d.change(ctx, func(x *indexFile) error {
 		if tags := x.tagsOf(desc.Digest); opts.KeepTagged && len(tags) > 0 {
-			return stillTagged(desc.Digest, tags)
+			return Tagged(desc.Digest, tags)
 		}
 		n := len(x.Manifests)
 		x.Manifests = slices.DeleteFunc(x.Manifests, func(e indexEntry) bool { return e.Digest == desc.Digest })
@@ -138,12 +138,12 @@ func (d *Dir) needed(x *indexFile) (map[digest.Digest]bool, error) {
 // walk adds a manifest and what it needs to the blobs that are needed. Whether it has its
 // digest is not asked: of one that is damaged too everything counts that it names.
 func (d *Dir) walk(dgst digest.Digest, needed map[digest.Digest]bool) error {
-	if needed[dgst] || CheckDigest(dgst) != nil {
+	if named := CheckDigest(dgst) == nil; needed[dgst] || !named {
 		return nil
 	}
 	needed[dgst] = true
 	b, err := d.readFile(blobPath(dgst))
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) { // it names nothing any more
 		return nil
 	}
 	if err != nil {
@@ -154,7 +154,8 @@ func (d *Dir) walk(dgst digest.Digest, needed map[digest.Digest]bool) error {
 		Layers    []ocispec.Descriptor `json:"layers"`
 		Manifests []ocispec.Descriptor `json:"manifests"`
 	}
-	if json.Unmarshal(b, &m) != nil || m.Layers == nil && m.Manifests == nil { // of no kind that is known
+	known := json.Unmarshal(b, &m) == nil && (m.Layers != nil || m.Manifests != nil)
+	if !known {
 		for _, named := range digestPattern.FindAll(b, -1) {
 			needed[digest.Digest(named)] = true
 		}

@@ -3,7 +3,7 @@ package layout
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -74,18 +74,19 @@ func TagsOf(ctx context.Context, f Fetcher, dgst digest.Digest) (tags []string, 
 func CheckUntagged(ctx context.Context, f Fetcher, dgst digest.Digest) error {
 	tags, _, err := TagsOf(ctx, f, dgst)
 	if err == nil && len(tags) > 0 {
-		err = stillTagged(dgst, tags)
+		err = Tagged(dgst, tags)
 	}
 	return err
 }
 
-func stillTagged(dgst digest.Digest, tags []string) error {
-	quoted := make([]string, 0, maxListed)
+// Tagged returns the error, which wraps ErrTagExists, for a manifest that tags point to.
+func Tagged(dgst digest.Digest, tags []string) error {
+	var names []string
 	for _, tag := range tags[:min(len(tags), maxListed)] {
-		quoted = append(quoted, quote(tag))
+		names = append(names, quote(tag))
 	}
-	if len(tags) > maxListed {
-		quoted = append(quoted, "…")
+	if n := len(tags) - maxListed; n > 0 {
+		names = append(names, fmt.Sprintf("and %d more", n))
 	}
-	return errorf(ErrTagExists, string(dgst), "is what %s points to", strings.Join(slices.Clip(quoted), ", "))
+	return errorf(ErrTagExists, string(dgst), "has the tags %s", strings.Join(names, ", "))
 }

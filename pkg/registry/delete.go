@@ -34,11 +34,10 @@ func (r *Repository) Delete(ctx context.Context, reference string, opts layout.D
 	if err := r.delete(ctx, reference); err != nil {
 		return err
 	}
-	subject, _ := layout.ReferrerOf(desc, content)
-	if subject == nil || layout.CheckDigest(subject.Digest) != nil {
-		return nil
+	if subject, _ := layout.ReferrerOf(desc, content); subject != nil && layout.CheckDigest(subject.Digest) == nil {
+		err = r.unlistReferrer(ctx, subject.Digest, dgst)
 	}
-	if err := r.unlistReferrer(ctx, subject.Digest, dgst); err != nil {
+	if err != nil {
 		return fmt.Errorf("%s is deleted; take it from the list of its subject: %w", dgst, err)
 	}
 	return nil

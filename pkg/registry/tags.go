@@ -33,7 +33,7 @@ func (r *Repository) Tags(ctx context.Context) iter.Seq2[string, error] {
 			return !stopped, err
 		})
 		if err != nil && !stopped {
-			yield("", fmt.Errorf("tags of %s: %w", r.Name(), err))
+			yield("", fmt.Errorf("list tags: %w", err))
 		}
 	}
 }
