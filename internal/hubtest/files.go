@@ -94,7 +94,7 @@ func (h *Hub) small(w http.ResponseWriter, r *http.Request, repo *repo, parts []
 func (h *Hub) content(w http.ResponseWriter, r *http.Request, f *listed) {
 	w.Header().Set("ETag", strconv.Quote(f.git))
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	http.ServeContent(counted{w, &h.Small}, r, "", time.Time{}, f.open())
+	f.serve(counted{w, &h.Small}, r)
 }
 
 func (h *Hub) send(w http.ResponseWriter, r *http.Request, text, etag string) {
@@ -126,7 +126,16 @@ func (h *Hub) serveStorage(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("ETag", `"`+strings.Repeat("e", 24)+a.file.hash[:40]+`"`)
 	w.Header().Set("Content-Type", "application/octet-stream")
-	http.ServeContent(counted{w, &h.Sent}, r, "", time.Time{}, a.file.open())
+	a.file.serve(counted{w, &h.Sent}, r)
+}
+
+// serve sends the content. Of nothing there is no range, and clients learn the size
+// from one.
+func (f *listed) serve(w http.ResponseWriter, r *http.Request) {
+	if f.size() == 0 && r.Header.Get("Range") != "" {
+		w.Header().Set("Content-Range", "bytes */0")
+	}
+	http.ServeContent(w, r, "", time.Time{}, f.open())
 }
 
 // counted counts the bytes of an answer.
