@@ -38,7 +38,7 @@ or member, 5 not allowed, or not signed by whom was asked for, 130 interrupted.`
 		UsageText: "carton-oci COMMAND [flags] [arguments]",
 		Metadata:  map[string]any{},
 		Commands: slices.Concat(
-			inGroup("to and from registries", s.pushCommand(), s.pullCommand(), s.imageCommand(), s.resolveCommand()),
+			inGroup("to and from registries", s.pushCommand(), s.pullCommand(), s.cpCommand(), s.imageCommand(), s.resolveCommand()),
 			inGroup("what is in registries", s.tagCommand(), s.tagsCommand(), s.rmCommand(), s.manifestCommand(), s.referrersCommand(), s.attachCommand()),
 			inGroup("what is in it", s.inspectCommand(), s.lsCommand(), s.catCommand(), s.tensorsCommand(), s.diffCommand()),
 			inGroup("made and checked here", s.packCommand(), s.verifyCommand()),

@@ -43,8 +43,8 @@ func (s *session) completeArgument(ctx context.Context, c *completions, cmd *cli
 		s.offerTensors(ctx, c, args[0])
 	case "TAG":
 		s.offerTags(ctx, c, "", args[0])
-	case "SOURCE", "A", "B", "REF", "REF2", "REF[,TAG":
-		s.offerPlaces(ctx, c, kind == "REF[,TAG" || kind == "REF2")
+	case "SOURCE", "A", "B", "REF", "REF2", "REF[,TAG", "REF2[,TAG":
+		s.offerPlaces(ctx, c, kind == "REF[,TAG" || strings.HasPrefix(kind, "REF2"))
 	case "REPO":
 		s.offerPlaces(ctx, c, true)
 	}

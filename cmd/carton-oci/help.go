@@ -23,6 +23,7 @@ const (
 var everyDay = map[string][]string{
 	"push": {"runner", "framework-version", "image", "annotation", "git", "no-clobber", "dry-run", "sign-key", "quiet", "format"},
 	"pull": {"output", "output-dir", "unpack", "include", "from", "force", "model-hash", "key", "quiet", "format"},
+	"cp":   {"recursive", "no-clobber", "force", "dry-run", "model-hash", "quiet", "format"},
 	"pack": {"output", "runner", "framework-version", "opt", "name", "license", "exclude", "force", "quiet", "format"},
 
 	"verify": {"links", "no-content", "content", "model-hash", "key", "certificate-chain", "signature", "quiet", "format"},

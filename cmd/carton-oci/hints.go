@@ -5,6 +5,7 @@ import "github.com/carton-oci/carton-oci/pkg/hint"
 // commandNames are the flags and commands that do what the library's hints are
 // about.
 var commandNames = map[hint.Name]string{
+	hint.Copy:   "carton-oci cp",
 	hint.Login:  "carton-oci login",
 	hint.Pack:   "carton-oci pack",
 	hint.Pull:   "carton-oci pull",
@@ -38,6 +39,7 @@ var commandNames = map[hint.Name]string{
 	hint.PackInvalid:      "--allow-invalid",
 	hint.PlainHTTP:        "--plain-http",
 	hint.Readme:           "--readme",
+	hint.Recursive:        "--recursive",
 	hint.RegistryConfig:   "--registry-config",
 	hint.Runner:           "--runner",
 	hint.RunnerOpts:       "--opt",

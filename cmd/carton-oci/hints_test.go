@@ -47,7 +47,7 @@ func namesOfHints(t *testing.T) map[string]hint.Name {
 func TestNamesInHints(t *testing.T) {
 	options := map[string]any{
 		"client.Options": client.Options{}, "client.OpenOptions": client.OpenOptions{}, "client.PushOptions": client.PushOptions{},
-		"client.PullOptions": client.PullOptions{}, "client.SignOptions": client.SignOptions{}, "client.DeleteOptions": client.DeleteOptions{},
+		"client.PullOptions": client.PullOptions{}, "client.SignOptions": client.SignOptions{}, "client.DeleteOptions": client.DeleteOptions{}, "client.CopyOptions": client.CopyOptions{},
 		"convert.Options": convert.Options{}, "inspect.Options": inspect.Options{},
 		"pack.Options": pack.Options{}, "carton.Runner": carton.Runner{}, "registry.Options": registry.Options{},
 	}

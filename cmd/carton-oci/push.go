@@ -139,6 +139,7 @@ func (s *session) printPush(r *client.PushResult) {
 		s.printSigned(r.Signatures)
 	}
 	s.fields(append(rows,
+		[2]string{"with", withSummary(r.With)},
 		[2]string{"layers", layerSummary(r)},
 		[2]string{"model hash", r.ModelHash},
 		[2]string{"digest", r.Digest.String()},
@@ -183,6 +184,9 @@ func layerSummary(r *client.PushResult) string {
 		}
 	}
 	text := strings.Join(parts, ", ")
+	if r.AlreadyThere {
+		return "nothing to do: all of it is there"
+	}
 	if !r.DryRun {
 		text += fmt.Sprintf(" in %.1f s", r.Seconds)
 	}

@@ -19,8 +19,8 @@ import (
 var otherCommands = map[string]string{
 	"list":     "carton-oci ls SOURCE lists the members of a carton",
 	"images":   "carton-oci tags REPOSITORY lists the tags of a repository; ls SOURCE the members of a carton",
-	"copy":     "carton-oci push SOURCE REF copies, also from a registry",
-	"cp":       "carton-oci push SOURCE REF copies, also from a registry; carton-oci cat SOURCE PATH prints one member",
+	"copy":     "carton-oci cp REF REF2",
+	"sync":     "carton-oci cp -r REF REF2",
 	"upload":   "carton-oci push SOURCE REF",
 	"download": "carton-oci pull REF",
 	"fetch":    "carton-oci pull REF",

@@ -48,7 +48,7 @@ func run(ctx context.Context, out io.Writer, source, ref, copied, file string) e
 	if err != nil {
 		return err
 	}
-	if _, err := c.Copy(ctx, ref, copied, client.PushOptions{}); err != nil {
+	if _, err := c.Copy(ctx, ref, copied, client.CopyOptions{}); err != nil {
 		return err
 	}
 	pulled, err := c.Pull(ctx, copied, client.PullOptions{Output: file, ModelHash: pushed.ModelHash})

@@ -71,7 +71,7 @@ func TestAStoreOfOnesOwnIsTakenEverywhere(t *testing.T) {
 	if err != nil || pushed.Reference != "h.io/a:1" {
 		t.Fatalf("got %+v, %v", pushed, err)
 	}
-	copied, err := c.Copy(t.Context(), "h.io/a:1", "h.io/b:2", PushOptions{})
+	copied, err := c.Copy(t.Context(), "h.io/a:1", "h.io/b:2", CopyOptions{})
 	if err != nil || copied.Digest != pushed.Digest || copied.Reference != "h.io/b:2" || copied.Source.Reference != "h.io/a:1" {
 		t.Errorf("copy: got %+v, %v", copied, err)
 	}
@@ -104,10 +104,10 @@ func TestAStoreOfOnesOwnIsTakenEverywhere(t *testing.T) {
 
 func TestWhatIsNoCopy(t *testing.T) {
 	c := fresh(within(inMemory()))
-	for source, opts := range map[string]PushOptions{
+	for source, opts := range map[string]CopyOptions{
 		"./m.carton":  {},
 		"https://h/m": {},
-		"h.io/m:1":    {Mapping: convert.Options{Layers: convert.FormTar}},
+		"h.io/m:1":    {ImageTag: "x"},
 	} {
 		if _, err := c.Copy(t.Context(), source, "h.io/m:2", opts); err == nil || errors.Is(err, layout.ErrNotFound) {
 			t.Errorf("%s: got %v, want a refusal", source, err)

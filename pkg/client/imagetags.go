@@ -118,8 +118,8 @@ func refuseOtherModels(tags []string, are []*tagged, modelHash string) error {
 
 // refuseDrift refuses to move tags whose image form would be left behind with
 // another model.
-func refuseDrift(ctx context.Context, store layout.Store, tags []string, modelHash string, compat convert.Compat) error {
-	left, err := leftBehind(ctx, store, tags, modelHash)
+func (p *push) refuseDrift(ctx context.Context) error {
+	left, err := leftBehind(ctx, p.site.store, p.tags, p.modelHash())
 	if err != nil || len(left) == 0 {
 		return err
 	}
@@ -128,7 +128,10 @@ func refuseDrift(ctx context.Context, store layout.Store, tags []string, modelHa
 		Msg: fmt.Sprintf("is the image form of another model, and %s would move away from it", strings.TrimSuffix(left[0], imageSuffix)),
 	}
 	err = hint.With(err, "%s leaves it as it is", hint.LeaveImage)
-	if compat == convert.CompatImage {
+	switch {
+	case p.verb == copyVerb:
+		return hint.With(err, "%s takes the source's image form along, where it has one", hint.Recursive)
+	case p.opts.Mapping.Compat == convert.CompatImage:
 		return err // an image form goes beside an artifact
 	}
 	return hint.With(err, "%s moves both", hint.Image)

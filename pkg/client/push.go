@@ -13,8 +13,6 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/location"
-	"github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // Push sends the carton that source names to ref, which [location.ParseDestination]
@@ -41,19 +39,6 @@ func (c *Client) Push(ctx context.Context, source, ref string, opts PushOptions)
 	return c.pushFrom(ctx, from, ref, opts)
 }
 
-// Copy is Push of an artifact as it is: the copy has its digest. A source that is no
-// artifact, and options that ask for a form, are refused.
-func (c *Client) Copy(ctx context.Context, source, ref string, opts PushOptions) (*PushResult, error) {
-	if !opts.Mapping.KeepsForm() {
-		return nil, errors.New("copy: got options that ask for a form, and a copy has that of its source")
-	}
-	from, err := parseArtifact(source)
-	if err != nil {
-		return nil, fmt.Errorf("copy: %w", err)
-	}
-	return c.pushFrom(ctx, from, ref, opts)
-}
-
 // parseArtifact says which artifact ref names.
 func parseArtifact(ref string) (location.Location, error) {
 	loc, err := location.Parse(ref)
@@ -65,12 +50,10 @@ func parseArtifact(ref string) (location.Location, error) {
 
 // pushFrom opens a source and pushes it.
 func (c *Client) pushFrom(ctx context.Context, from location.Location, ref string, opts PushOptions) (*PushResult, error) {
-	p := &push{opts: opts, name: from.Redacted(), call: c.call()}
+	p := &push{verb: "push", opts: opts, name: from.Redacted(), call: c.call()}
 	to, err := p.destination(ref)
-	if itself := from.Kind == to.Kind && to.IsLocal() && sameFile(from.Path, to.Path); itself {
-		p.opts.Force = false // which would take from an archive what is not pushed
-	} else if err == nil && to.IsLocal() {
-		err = refuseInside(from, to.Path)
+	if err == nil {
+		err = p.apart(from, to)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
@@ -91,7 +74,7 @@ func (c *Client) pushFrom(ctx context.Context, from location.Location, ref strin
 
 // PushSource is Push of a carton that is open. name is what errors call it.
 func (c *Client) PushSource(ctx context.Context, src carton.Source, name, ref string, opts PushOptions) (*PushResult, error) {
-	p := &push{opts: opts, src: src, name: name, call: c.call()}
+	p := &push{verb: "push", opts: opts, src: src, name: name, call: c.call()}
 	to, err := p.destination(ref)
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
@@ -102,11 +85,25 @@ func (c *Client) PushSource(ctx context.Context, src carton.Source, name, ref st
 	return p.run(ctx)
 }
 
-// push is one push under way.
+// apart refuses to write into what is read. A place that is both may be pushed to;
+// an archive of all that it holds is not replaced by one of less.
+func (p *push) apart(from, to location.Location) error {
+	switch {
+	case from.Kind == to.Kind && to.IsLocal() && sameFile(from.Path, to.Path):
+		p.opts.Force = false
+	case to.IsLocal():
+		return refuseInside(from, to.Path)
+	}
+	return nil
+}
+
+// push is one push, or copy, under way.
 type push struct {
+	verb string // for errors
 	opts PushOptions
-	src  carton.Source
-	name string // of src, for errors
+	src  carton.Source    // nil where what is copied is no carton
+	raw  *layout.Artifact // that, then
+	name string           // of src, for errors
 	from location.Location
 	site *site
 	tags []string
@@ -117,6 +114,12 @@ type push struct {
 	images     []*tagged // what those point to, nil where there is no such tag
 	unloadable []string  // why the format's loader fails on it
 	left       []string  // image forms of other models, beside the tags that move
+
+	// What only a copy has.
+	image    *layout.Artifact // the image form that goes along, or nil
+	with     []companion      // what else does
+	warnings []string
+	there    bool // it is copied onto itself
 }
 
 // destination says where a push goes, and under which tags.
@@ -136,9 +139,9 @@ func (p *push) destination(ref string) (to location.Location, err error) {
 
 func (p *push) run(ctx context.Context) (*PushResult, error) {
 	start := time.Now()
-	if !p.opts.Mapping.AllowInvalid {
+	if p.src != nil && !p.opts.Mapping.AllowInvalid {
 		if err := p.check(ctx); err != nil {
-			return nil, fmt.Errorf("push %s: %w", p.name, err)
+			return nil, fmt.Errorf("%s %s: %w", p.verb, p.name, err)
 		}
 	}
 	if p.opts.Signer != nil && p.site.archive != nil {
@@ -149,12 +152,10 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 	}
 	forms, result, err := p.plan(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("push %s: %w", p.name, err)
+		return nil, fmt.Errorf("%s %s: %w", p.verb, p.name, err)
 	}
-	art := forms.Artifact
-	if want := p.site.loc.Digest; want != "" && want != art.Digest {
-		err := fmt.Errorf("push %s: the artifact's digest: got %s, want %s", p.name, art.Digest, want)
-		return nil, hint.With(err, "other options, such as %s, give other digests; or push to a tag", hint.Layers)
+	if err := p.checkDigest(forms.Artifact); err != nil {
+		return nil, err
 	}
 	if err := p.checkImage(ctx, forms); err != nil {
 		return nil, p.blame(err)
@@ -163,6 +164,8 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 		p.opts.Planned(result)
 	}
 	switch {
+	case p.there:
+		result.exists()
 	case p.opts.DryRun:
 		err = p.ask(ctx, forms, result)
 	case p.site.archive != nil:
@@ -180,6 +183,27 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 	return result, nil
 }
 
+// checkDigest wants the digest that the place was named with.
+func (p *push) checkDigest(art *layout.Artifact) error {
+	want := p.site.loc.Digest
+	if want == "" || want == art.Digest {
+		return nil
+	}
+	err := fmt.Errorf("%s %s: the artifact's digest: got %s, want %s", p.verb, p.name, art.Digest, want)
+	if p.verb == copyVerb {
+		return hint.With(err, "a copy has the digest of what is copied; copy it to a tag")
+	}
+	return hint.With(err, "other options, such as %s, give other digests; or push to a tag", hint.Layers)
+}
+
+// modelHash returns the model's identity, "" of what is no carton.
+func (p *push) modelHash() string {
+	if p.src == nil {
+		return ""
+	}
+	return p.src.Manifest().ModelHash()
+}
+
 // blame says whose fault an error of a transfer is: the carton's, where it is
 // about a member or a layer of it, else the place's.
 func (p *push) blame(err error) error {
@@ -188,11 +212,11 @@ func (p *push) blame(err error) error {
 	switch {
 	case errors.As(err, &member):
 	case errors.As(err, &layer):
-		return fmt.Errorf("push %s: %w", p.name, layer)
+		return fmt.Errorf("%s %s: %w", p.verb, p.name, layer)
 	default:
-		return fmt.Errorf("push %s: %w", p.site.loc, explainRefusal(err, p.opts.Mapping))
+		return fmt.Errorf("%s %s: %w", p.verb, p.site.loc, p.explainRefusal(err))
 	}
-	return hint.Add(fmt.Errorf("push %s: %w", p.name, member), hint.Of(err)...)
+	return hint.Add(fmt.Errorf("%s %s: %w", p.verb, p.name, member), hint.Of(err)...)
 }
 
 // check refuses a carton that would not load.
@@ -227,9 +251,10 @@ func (p *push) check(ctx context.Context) error {
 // checkTags refuses what the tags that are there speak against, before anything
 // is read.
 func (p *push) checkTags(ctx context.Context) error {
-	store, modelHash := p.site.store, p.src.Manifest().ModelHash()
+	store, modelHash := p.site.store, p.modelHash()
 	switch {
-	case p.opts.Mapping.Image:
+	case p.there:
+	case len(p.imageTags) > 0:
 		var err error
 		p.images, err = checkImageTags(ctx, store, p.imageTags)
 		if err == nil && p.opts.ImageTag != "" {
@@ -238,7 +263,7 @@ func (p *push) checkTags(ctx context.Context) error {
 		p.left = slices.DeleteFunc(p.left, func(tag string) bool { return slices.Contains(p.imageTags, tag) })
 		return err
 	case !p.opts.LeaveImage:
-		return refuseDrift(ctx, store, p.tags, modelHash, p.opts.Mapping.Compat)
+		return p.refuseDrift(ctx)
 	}
 	return nil
 }
@@ -246,6 +271,13 @@ func (p *push) checkTags(ctx context.Context) error {
 // plan makes the artifact and its image form, and what is known of the push
 // before it begins.
 func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
+	if p.raw != nil {
+		forms := &convert.Forms{Artifact: p.raw}
+		for _, l := range p.raw.Layers {
+			forms.Paths = append(forms.Paths, []string{l.Name})
+		}
+		return forms, p.expected(forms), nil
+	}
 	original, isArtifact := p.src.(*convert.Source)
 	copied := isArtifact && p.opts.Mapping.KeepsForm() && !original.Wrapped()
 	var forms *convert.Forms
@@ -258,8 +290,11 @@ func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if p.image != nil {
+		forms.Image, forms.Shared = p.image, sharesLayers(forms.Artifact, p.image)
+	}
 	result := p.expected(forms)
-	result.Warnings = append(p.unloadable, result.Warnings...)
+	result.Warnings = slices.Concat(p.unloadable, result.Warnings)
 	if isArtifact {
 		for _, f := range original.Findings() {
 			result.Warnings = append(result.Warnings, f.Err.Error())
@@ -275,8 +310,14 @@ func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
 func (p *push) expected(forms *convert.Forms) *PushResult {
 	art := forms.Artifact
 	result := &PushResult{
-		Reference: p.site.loc.String(), Tags: p.tags, Digest: art.Digest, ModelHash: p.src.Manifest().ModelHash(),
-		ArtifactType: art.ArtifactType, Size: art.Size, DryRun: p.opts.DryRun,
+		Reference: p.site.loc.String(), Tags: p.tags, Digest: art.Digest, ModelHash: p.modelHash(),
+		ArtifactType: art.ArtifactType, Size: art.Size, DryRun: p.opts.DryRun, Warnings: p.warnings,
+	}
+	for _, c := range p.with {
+		result.With = append(result.With, c.result())
+	}
+	if p.raw != nil {
+		result.Source = &SourceArtifact{Reference: p.from.Redacted(), Digest: art.Digest, Copied: true}
 	}
 	for i, l := range art.Layers {
 		result.Layers = append(result.Layers, PushedLayer{
@@ -292,107 +333,4 @@ func (p *push) expected(forms *convert.Forms) *PushResult {
 		result.Image.Left = p.left
 	}
 	return result
-}
-
-// fill makes an archive of all that is pushed, unless it is there.
-func (p *push) fill(ctx context.Context, forms *convert.Forms, result *PushResult) error {
-	w := p.site.archive
-	contents := []layout.ArchiveContent{{Artifact: forms.Artifact, Tags: p.tags}}
-	if forms.Image != nil {
-		contents = append(contents, layout.ArchiveContent{Artifact: forms.Image, Tags: p.imageTags})
-	}
-	there, err := w.Begin(ctx, contents)
-	if there {
-		result.exists()
-		return nil
-	}
-	if err == nil {
-		err = p.sendAll(ctx, forms, result)
-	}
-	return w.End(err)
-}
-
-// sendAll pushes the artifact, and its image form where that was asked for.
-func (p *push) sendAll(ctx context.Context, forms *convert.Forms, result *PushResult) error {
-	if forms.Image != nil {
-		return p.sendBoth(ctx, forms, result)
-	}
-	return p.send(ctx, forms.Artifact, result)
-}
-
-// send pushes the artifact.
-func (p *push) send(ctx context.Context, art *layout.Artifact, result *PushResult) error {
-	pushed, err := layout.Push(ctx, p.site.store, art, layout.PushOptions{
-		Tags: p.tags, Concurrency: p.opts.Concurrency, NoClobber: p.opts.NoClobber, Progress: p.opts.Progress,
-	})
-	if err == nil {
-		result.took(pushed)
-	}
-	return err
-}
-
-// exists notes that there was nothing to do.
-func (r *PushResult) exists() {
-	r.AlreadyThere = true
-	for i := range r.Layers {
-		r.Layers[i].Status = string(layout.Exists)
-	}
-}
-
-// sign signs what was pushed.
-func (p *push) sign(ctx context.Context, result *PushResult) error {
-	model, err := signModel(ctx, p.src, p.opts.Signer)
-	if err != nil {
-		return err
-	}
-	subjects := []ocispec.Descriptor{{MediaType: ocispec.MediaTypeImageManifest, Digest: result.Digest, Size: result.Size}}
-	if result.Image != nil {
-		image, err := p.site.store.Resolve(ctx, string(result.Image.Digest))
-		if err != nil {
-			return err
-		}
-		subjects = append(subjects, image)
-	}
-	result.Signatures, err = signSubjects(ctx, p.site.store, subjects, p.opts.Signer, model)
-	if err != nil {
-		err = fmt.Errorf("is pushed, and not signed: %w", err)
-	}
-	return err
-}
-
-// took notes what became of the artifact's blobs.
-func (r *PushResult) took(pushed *layout.PushResult) {
-	status := map[digest.Digest]string{}
-	for _, l := range pushed.Layers {
-		status[l.Digest] = string(l.Status)
-	}
-	for i := range r.Layers {
-		r.Layers[i].Status = status[r.Layers[i].Digest]
-	}
-	r.BytesUploaded, r.BytesResumed = pushed.BytesUploaded, pushed.BytesResumed
-}
-
-// ask finds out what a push would send, and whether the place would take it.
-func (p *push) ask(ctx context.Context, forms *convert.Forms, result *PushResult) error {
-	if err := p.site.store.CheckArtifact(ctx, forms.Artifact); err != nil {
-		return err
-	}
-	status := map[digest.Digest]string{}
-	for i := range result.Layers {
-		l := &result.Layers[i]
-		if status[l.Digest] == "" {
-			there, err := p.site.store.Has(ctx, forms.Artifact.Layers[i].Descriptor, nil)
-			if err != nil {
-				return err
-			}
-			status[l.Digest] = map[bool]string{true: string(layout.Exists), false: "missing"}[there]
-		}
-		l.Status = status[l.Digest]
-	}
-	return nil
-}
-
-// seconds returns the time since start, to the millisecond.
-func seconds(start time.Time) float64 {
-	return time.Since(start).Round(time.Millisecond).Seconds()
 }

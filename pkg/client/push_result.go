@@ -12,7 +12,8 @@ type PushResult struct {
 	Digest digest.Digest `json:"digest"`
 	// Source is the artifact that was pushed from, nil where the carton was none.
 	Source *SourceArtifact `json:"source,omitempty"`
-	// ModelHash is the model's identity, in lower-case hex.
+	// ModelHash is the model's identity, in lower-case hex; "" of a copy of what is
+	// no carton.
 	ModelHash string `json:"modelHash"`
 	// ArtifactType is the artifact's type.
 	ArtifactType string `json:"artifactType"`
@@ -26,6 +27,8 @@ type PushResult struct {
 	Image *PushedImage `json:"image,omitempty"`
 	// Signatures are there now, where it was signed.
 	Signatures []Signed `json:"signatures,omitempty"`
+	// With is what went along with a copy: see CopyOptions.Recursive.
+	With []CopiedWith `json:"with,omitempty"`
 	// BytesUploaded counts the bytes of blobs that went out in this run, those that
 	// had to be sent again included.
 	BytesUploaded int64 `json:"bytesUploaded"`
@@ -56,6 +59,23 @@ type SourceArtifact struct {
 	// Copied says that it was pushed as it is. Else another artifact was made of the
 	// carton, whose digest may be the same.
 	Copied bool `json:"copied"`
+}
+
+// CopiedWith is a manifest that went along with a copy.
+type CopiedWith struct {
+	// Kind says why: "referrer", which names what is copied as its subject;
+	// "signature", which cosign keeps under a tag of its own; "image", the image form of
+	// an artifact that has no tag there; "entry", which an index lists.
+	Kind string `json:"kind"`
+	// Digest is the manifest's, MediaType and ArtifactType its types, Size its own size in bytes.
+	Digest       digest.Digest `json:"digest"`
+	MediaType    string        `json:"mediaType"`
+	ArtifactType string        `json:"artifactType,omitempty"`
+	Size         int64         `json:"size"`
+	// Subject is the manifest that it belongs to.
+	Subject digest.Digest `json:"subject"`
+	// Tags are those that point to it.
+	Tags []string `json:"tags,omitempty"`
 }
 
 // PushedLayer is one layer of an artifact that was pushed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -30,6 +31,14 @@ type PushedImage struct {
 	Left []string `json:"-"`
 }
 
+// sharesLayers reports whether an image has nothing to be sent that is large but what
+// the artifact has.
+func sharesLayers(art, image *layout.Artifact) bool {
+	return len(image.Layers) > 1 && slices.ContainsFunc(image.Layers, func(l layout.Layer) bool {
+		return slices.ContainsFunc(art.Layers, func(a layout.Layer) bool { return a.Digest == l.Digest })
+	})
+}
+
 // newPushedImage says what the image form will be.
 func newPushedImage(loc location.Location, tags []string, forms *convert.Forms) *PushedImage {
 	loc.Tag, loc.Digest = tags[0], ""
@@ -51,38 +60,6 @@ func newPushedImage(loc location.Location, tags []string, forms *convert.Forms) 
 	return p
 }
 
-// sendBoth pushes the artifact and its image form. The order matters where it
-// stops half-way: all content first, then the tags of the image form, and the
-// artifact's last, so that who reads it finds an image form that is as new.
-func (p *push) sendBoth(ctx context.Context, forms *convert.Forms, result *PushResult) error {
-	store, art := p.site.store, forms.Artifact
-	opts := layout.PushOptions{Concurrency: p.opts.Concurrency, Progress: p.opts.Progress}
-	pushed, err := layout.Push(ctx, store, art, opts)
-	if err != nil {
-		return err
-	}
-	if p.opts.NoClobber {
-		if err := layout.CheckTags(ctx, store, art.Digest, p.tags...); err != nil {
-			return err
-		}
-	}
-	opts.Tags, opts.NoClobber, opts.After = p.imageTags, p.opts.NoClobber, pushed
-	image, err := layout.Push(ctx, store, forms.Image, opts)
-	if err != nil {
-		return fmt.Errorf("image form: %w", err)
-	}
-	// The image form may have taken hours: its way is looked at once more.
-	put := layout.PutOptions{Tags: p.tags, NoClobber: p.opts.NoClobber}
-	if err := store.PutManifest(ctx, art.Descriptor, art.Manifest, put); err != nil {
-		return err
-	}
-	result.took(pushed)
-	result.Image.Digest = image.Descriptor.Digest
-	result.BytesUploaded += image.BytesUploaded
-	result.BytesResumed += image.BytesResumed
-	return nil
-}
-
 // checkImage refuses, before anything is sent, an image form that the place does
 // not take, and to move any of both forms' tags where that was forbidden.
 func (p *push) checkImage(ctx context.Context, forms *convert.Forms) error {
@@ -100,7 +77,7 @@ func (p *push) checkImage(ctx context.Context, forms *convert.Forms) error {
 		return err
 	}
 	if forms.Image.Complete != nil { // its digest is not known yet
-		return refuseOtherModels(p.imageTags, p.images, p.src.Manifest().ModelHash())
+		return refuseOtherModels(p.imageTags, p.images, p.modelHash())
 	}
 	for i, tag := range p.imageTags {
 		if is := p.images[i]; is == nil || is.digest == forms.Image.Digest {
@@ -115,14 +92,18 @@ func (p *push) checkImage(ctx context.Context, forms *convert.Forms) error {
 
 // explainRefusal says what an image manifest may have been refused for, and what
 // can be done about it.
-func explainRefusal(err error, mapping convert.Options) error {
+func (p *push) explainRefusal(err error) error {
 	if !errors.Is(err, registry.ErrManifest) {
 		return err
 	}
-	switch mapping.Compat {
-	case convert.CompatImage:
+	switch mapping := p.opts.Mapping; {
+	case p.verb == copyVerb:
+		err = fmt.Errorf("the registry takes no such manifest, most likely for its artifactType or media types: %w", err)
+		return hint.With(err, "%s %s %s makes another artifact of it, with another digest, which such registries take",
+			hint.Push, hint.Compat, convert.CompatImageConfig)
+	case mapping.Compat == convert.CompatImage:
 		return fmt.Errorf("the registry does not even take an image: %w", err)
-	case convert.CompatImageConfig:
+	case mapping.Compat == convert.CompatImageConfig:
 		err = fmt.Errorf("the registry takes no such image manifest, even with the config of an image: %w", err)
 		return hint.With(err, "%s %s pushes the image form alone, whose layers are an image's too", hint.Compat, convert.CompatImage)
 	}

@@ -64,7 +64,7 @@ func TestSignedOnceVerifiedEverywhere(t *testing.T) {
 		t.Fatalf("got %+v, %v", signed, err)
 	}
 	for _, name := range []string{"oci:lay:1", copied} {
-		if _, err := c.Copy(t.Context(), ref, name, PushOptions{}); err != nil {
+		if _, err := c.Copy(t.Context(), ref, name, CopyOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -330,7 +330,7 @@ func TestPolicyIsAsked(t *testing.T) {
 					return err
 				},
 				"copy": func() error {
-					_, err := c.Copy(t.Context(), ref, "oci:"+filepath.Join(dir, "lay")+":1", PushOptions{})
+					_, err := c.Copy(t.Context(), ref, "oci:"+filepath.Join(dir, "lay")+":1", CopyOptions{})
 					return err
 				},
 				"open": func() error {

@@ -6,6 +6,7 @@ type Name string
 
 // The names that hints have.
 const (
+	Copy  Name = "client.Client.Copy"
 	Login Name = "registry.Client.Login"
 	Pack  Name = "pack.Open"
 	Pull  Name = "client.Client.Pull"
@@ -43,6 +44,9 @@ const (
 	ImageTag   Name = "client.PushOptions.ImageTag"
 	LeaveImage Name = "client.PushOptions.LeaveImage"
 	NoClobber  Name = "client.PushOptions.NoClobber"
+
+	// Recursive takes along what belongs to what is copied.
+	Recursive Name = "client.CopyOptions.Recursive"
 
 	AllowInvalid Name = "convert.Options.AllowInvalid"
 	BundleBelow  Name = "convert.Options.BundleBelow"

@@ -1,0 +1,175 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+)
+
+// fill makes an archive of all that is pushed, unless it is there.
+func (p *push) fill(ctx context.Context, forms *convert.Forms, result *PushResult) error {
+	w := p.site.archive
+	contents := []layout.ArchiveContent{{Artifact: forms.Artifact, Tags: p.tags}}
+	if forms.Image != nil {
+		contents = append(contents, layout.ArchiveContent{Artifact: forms.Image, Tags: p.imageTags})
+	}
+	for _, c := range p.with {
+		contents = append(contents, layout.ArchiveContent{Artifact: c.Artifact, Tags: c.tags})
+	}
+	there, err := w.Begin(ctx, contents)
+	if there {
+		result.exists()
+		return nil
+	}
+	if err == nil {
+		err = p.sendAll(ctx, forms, result)
+	}
+	return w.End(err)
+}
+
+// sendAll pushes the artifact, and what goes with it. The order matters where it
+// stops half-way: all content first, then the tags of what belongs to the artifact,
+// and the artifact's last, so that who reads it finds an image form and signatures
+// that are as new.
+func (p *push) sendAll(ctx context.Context, forms *convert.Forms, result *PushResult) error {
+	store, art := p.site.store, forms.Artifact
+	opts := layout.PushOptions{Concurrency: p.opts.Concurrency, Progress: p.opts.Progress}
+	alone := forms.Image == nil && len(p.with) == 0
+	if alone {
+		opts.Tags, opts.NoClobber = p.tags, p.opts.NoClobber
+	}
+	if err := p.sendWith(ctx, true, opts, result); err != nil {
+		return err
+	}
+	pushed, err := layout.Push(ctx, store, art, opts)
+	if err != nil {
+		return err
+	}
+	result.took(pushed)
+	if alone {
+		return nil
+	}
+	opts.After = pushed
+	if err := p.sendWith(ctx, false, opts, result); err != nil {
+		return err
+	}
+	if p.opts.NoClobber {
+		if err := layout.CheckTags(ctx, store, art.Digest, p.tags...); err != nil {
+			return err
+		}
+	}
+	if forms.Image != nil {
+		opts.Tags, opts.NoClobber = p.imageTags, p.opts.NoClobber
+		image, err := layout.Push(ctx, store, forms.Image, opts)
+		if err != nil {
+			return fmt.Errorf("image form: %w", err)
+		}
+		result.count(image)
+		result.Image.Digest = image.Descriptor.Digest
+	}
+	if len(p.tags) == 0 {
+		return nil
+	}
+	// The rest may have taken hours: the artifact's way is looked at once more.
+	return store.PutManifest(ctx, art.Descriptor, art.Manifest, layout.PutOptions{Tags: p.tags, NoClobber: p.opts.NoClobber})
+}
+
+// sendWith pushes what goes with a copy: what an index lists, first, or all else.
+func (p *push) sendWith(ctx context.Context, first bool, opts layout.PushOptions, result *PushResult) error {
+	for i := range p.with {
+		c := &p.with[i]
+		if c.first != first {
+			continue
+		}
+		opts.Tags, opts.NoClobber = c.tags, p.opts.NoClobber
+		pushed, err := layout.Push(ctx, p.site.store, c.Artifact, opts)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", c.kind, c.Digest, err)
+		}
+		result.count(pushed)
+	}
+	return nil
+}
+
+// count adds what was sent.
+func (r *PushResult) count(pushed *layout.PushResult) {
+	r.BytesUploaded += pushed.BytesUploaded
+	r.BytesResumed += pushed.BytesResumed
+}
+
+// exists notes that there was nothing to do.
+func (r *PushResult) exists() {
+	r.AlreadyThere = true
+	for i := range r.Layers {
+		r.Layers[i].Status = string(layout.Exists)
+	}
+}
+
+// sign signs what was pushed.
+func (p *push) sign(ctx context.Context, result *PushResult) error {
+	model, err := signModel(ctx, p.src, p.opts.Signer)
+	if err != nil {
+		return err
+	}
+	subjects := []ocispec.Descriptor{{MediaType: ocispec.MediaTypeImageManifest, Digest: result.Digest, Size: result.Size}}
+	if result.Image != nil {
+		image, err := p.site.store.Resolve(ctx, string(result.Image.Digest))
+		if err != nil {
+			return err
+		}
+		subjects = append(subjects, image)
+	}
+	result.Signatures, err = signSubjects(ctx, p.site.store, subjects, p.opts.Signer, model)
+	if err != nil {
+		err = fmt.Errorf("is pushed, and not signed: %w", err)
+	}
+	return err
+}
+
+// took notes what became of the artifact's blobs.
+func (r *PushResult) took(pushed *layout.PushResult) {
+	status := map[digest.Digest]string{}
+	for _, l := range pushed.Layers {
+		status[l.Digest] = string(l.Status)
+	}
+	for i := range r.Layers {
+		r.Layers[i].Status = status[r.Layers[i].Digest]
+	}
+	r.count(pushed)
+}
+
+// ask finds out what a push would send, and whether the place would take it.
+func (p *push) ask(ctx context.Context, forms *convert.Forms, result *PushResult) error {
+	if err := p.site.store.CheckArtifact(ctx, forms.Artifact); err != nil {
+		return err
+	}
+	for _, c := range p.with {
+		if err := p.site.store.CheckArtifact(ctx, c.Artifact); err != nil {
+			return fmt.Errorf("%s %s: %w", c.kind, c.Digest, err)
+		}
+	}
+	status := map[digest.Digest]string{}
+	for i := range result.Layers {
+		l := &result.Layers[i]
+		if status[l.Digest] == "" {
+			there, err := p.site.store.Has(ctx, forms.Artifact.Layers[i].Descriptor, nil)
+			if err != nil {
+				return err
+			}
+			status[l.Digest] = map[bool]string{true: string(layout.Exists), false: "missing"}[there]
+		}
+		l.Status = status[l.Digest]
+	}
+	return nil
+}
+
+// seconds returns the time since start, to the millisecond.
+func seconds(start time.Time) float64 {
+	return time.Since(start).Round(time.Millisecond).Seconds()
+}
