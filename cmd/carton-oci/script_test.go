@@ -107,7 +107,7 @@ func TestScripts(t *testing.T) {
 const noSleep = "atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"carton-oci": main})
+	testscript.Main(m, map[string]func(){"carton-oci": judged})
 }
 
 type scriptKey struct{}
