@@ -41,6 +41,7 @@ var commandNames = map[hint.Name]string{
 	hint.Readme:           "--readme",
 	hint.Recursive:        "--recursive",
 	hint.RegistryConfig:   "--registry-config",
+	hint.Shard:            "--shard",
 	hint.Runner:           "--runner",
 	hint.RunnerOpts:       "--opt",
 	hint.SignForce:        "--force",

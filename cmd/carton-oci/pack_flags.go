@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -44,6 +45,12 @@ func packFlags(o *pack.Options) []cli.Flag {
 		text(&o.TensorData, "tensor-data", "add the folder `DIR`, which has an index.toml, as tensor_data/"),
 		list(&o.Exclude, "exclude", "leave out what matches `GLOB`"),
 		list(&o.Include, "include", "bring back what is left out and matches `GLOB`"),
+		parsed("shard", "cut safetensors and GGUF files that are larger into files of at most `SIZE`", func(text string) (err error) {
+			if o.Shard, err = parseSize(text); err == nil && o.Shard == 0 {
+				err = errors.New("got 0, want a size such as 4GB")
+			}
+			return err
+		}),
 		yes(&o.Update, "update", "make a new MANIFEST for a folder that is a carton, whose files were changed"),
 		yes(&o.Strict, "strict", "refuse what is only warned of else"),
 	)...)
@@ -111,6 +118,11 @@ commas between them, input:NAME=FILE,expected:NAME=FILE,name:TEXT (in an example
 output:NAME=FILE); FILE is a .npy, a .safetensors with one tensor, or
 @tensor_data/NAME or, in an example, @misc/PATH. Or TEST is a .safetensors file
 whose tensors are called input.NAME and expected.NAME or output.NAME.
+
+--shard is for registries that take no large layer, and for pulls in parallel: a
+model is cut at its tensors, and its files are named and filled as the tools of
+the Hugging Face hub and gguf-split do it, so that programs load them as they
+are.
 
 Left out is what tools leave in a folder (.git, .gitattributes, __pycache__,
 .cache/huggingface/download, .DS_Store and the like; docs/packing.md has the

@@ -16,6 +16,7 @@ const (
 	Delete Name = "client.Client.Delete"
 
 	Plain Name = "client.OpenOptions.Plain"
+	Shard Name = "pack.Options.Shard"
 
 	AllowLinkHosts Name = "client.Options.AllowLinkHosts"
 	AllowLinkRepos Name = "client.Options.AllowLinkRepos"

@@ -36,6 +36,11 @@ type Options struct {
 	// stands for all in it.
 	Exclude, Include []string
 
+	// Shard cuts models with a safetensors or GGUF file of more than so many bytes into
+	// files of at most so many, as the tools of those formats do; 0 cuts nothing. One
+	// tensor is never cut.
+	Shard int64
+
 	// Update packs a folder that is a carton, whose files were changed, with a new
 	// MANIFEST. Its carton.toml stays as it is, and so does the folder.
 	Update bool

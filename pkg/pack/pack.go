@@ -101,7 +101,7 @@ func (p *packer) run(ctx context.Context, collect func() error) error {
 		return optionsf("%v", err)
 	}
 	for _, step := range []func() error{
-		collect, p.addFolders, p.describe,
+		collect, p.addFolders, p.shard, p.describe,
 		func() error { return p.hashAll(ctx) }, p.checkSums, p.checkNameHashes,
 	} {
 		if err := step(); err != nil {

@@ -20,6 +20,7 @@ type file struct {
 	root     *os.Root
 	name     string  // in root; "" for what was generated
 	remote   *remote // of a listing, in root's place
+	pieces   *pieces // what the content is made of, nil for a file's own
 	off      int64   // where in it the content begins, of a part
 	part     bool    // the content is size bytes of it
 	text     []byte  // what was generated
@@ -46,6 +47,9 @@ func (text) Close() error { return nil }
 func (f *file) open() (content, error) {
 	if f.remote != nil {
 		return f.remote.open(), nil
+	}
+	if f.pieces != nil {
+		return f.pieces.open()
 	}
 	if f.root == nil {
 		return text{bytes.NewReader(f.text)}, nil

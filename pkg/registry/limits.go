@@ -146,7 +146,7 @@ func (r *Repository) CheckArtifact(_ context.Context, a *layout.Artifact) error 
 	if more > 0 {
 		err = hint.With(err, "%d more layers are too large", more)
 	}
-	return hint.With(err, "split the file, as weights can be, or use another registry")
+	return hint.With(err, "%s SIZE cuts safetensors and GGUF files into smaller ones when a folder is packed or pushed; or use another registry", hint.Shard)
 }
 
 func limitError(object, format string, args ...any) *layout.Error {

@@ -48,7 +48,7 @@ func TestLayerLimits(t *testing.T) {
 			most = 1 << 60
 		} else {
 			err := repo.CheckArtifact(t.Context(), limited(5, most+1, most, most+2))
-			checkError(t, err, layout.ErrLimit, "model/1.safetensors: got "+fmt.Sprint(most+1)+" bytes, want at most "+fmt.Sprint(most), "split the file")
+			checkError(t, err, layout.ErrLimit, "model/1.safetensors: got "+fmt.Sprint(most+1)+" bytes, want at most "+fmt.Sprint(most), "SIZE cuts safetensors")
 			if !strings.Contains(err.Error(), repo.host.behaviour.name) {
 				t.Errorf("%s: %q does not say whose limit it is", host, err)
 			}
