@@ -35,7 +35,7 @@ func (s *session) completeArgument(ctx context.Context, c *completions, cmd *cli
 		c.offerAll(shells...)
 	case "REGISTRY":
 		s.offerHosts(c, "")
-	case "DIR_OR_FILE":
+	case "DIR_OR_FILE", "FILE":
 		c.anyFile = true
 	case "PATH":
 		s.offerMembers(ctx, c, args[0])
@@ -43,9 +43,9 @@ func (s *session) completeArgument(ctx context.Context, c *completions, cmd *cli
 		s.offerTensors(ctx, c, args[0])
 	case "TAG":
 		s.offerTags(ctx, c, "", args[0])
-	case "SOURCE", "A", "B", "REF", "REF2", "REF[,TAG", "REF2[,TAG":
-		s.offerPlaces(ctx, c, kind == "REF[,TAG" || strings.HasPrefix(kind, "REF2"))
-	case "REPO":
+	case "SOURCE", "A", "B", "REF", "REF[,TAG", "REF2[,TAG":
+		s.offerPlaces(ctx, c, strings.HasSuffix(kind, "[,TAG"))
+	case "REPOSITORY":
 		s.offerPlaces(ctx, c, true)
 	}
 }
