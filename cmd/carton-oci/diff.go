@@ -75,15 +75,11 @@ type tensorDiff struct {
 }
 
 func (s *session) runDiff(c *cli.Context) error {
-	a, err := s.open(c, c.Args().Get(0))
+	a, b, err := s.openBoth(c)
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	b, err := s.open(c, c.Args().Get(1))
-	if err != nil {
-		return err
-	}
 	defer b.Close()
 	d, err := inspect.Diff(c.Context, a, b, inspect.Options{Concurrency: s.concurrency, Local: true})
 	if err != nil {

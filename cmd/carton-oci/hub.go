@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
 	"github.com/carton-oci/carton-oci/internal/hubname"
+	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/hub"
+	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/pack"
 	"github.com/carton-oci/carton-oci/pkg/registry"
@@ -39,18 +42,65 @@ func (s *session) listHub(ctx context.Context, loc location.Location) (pack.List
 	return snapshot.Listing(), nil
 }
 
-// viewHub opens a hub's repository for the commands that say what is there.
-func (s *session) viewHub(c *cli.Context, out *source, loc location.Location) (*source, error) {
+// openHub opens a hub's repository for the commands that say what is there: its
+// files as they are, or for diff the carton that pack makes of them.
+func (s *session) openHub(c *cli.Context, out *source, loc location.Location) (*source, error) {
+	var open func(context.Context, pack.Listing, pack.Options) (*pack.Carton, error)
+	switch out.verb {
+	case "ls", "cat", "inspect", "tensors":
+		open = pack.ViewListing
+	case "diff":
+		open = pack.OpenListing
+	default:
+		return nil, withHint(out.fail(errNoCarton), "carton-oci pack %s makes a carton of it; inspect, tensors, ls, cat and diff take it as it is", out.name)
+	}
 	files, err := s.listHub(c.Context, loc)
 	if err != nil {
 		return nil, out.fail(err)
 	}
-	src, err := pack.ViewListing(c.Context, files, pack.Options{})
+	src, err := open(c.Context, files, pack.Options{InfoText: s.diffInfo, AllowInvalid: true})
 	if err != nil {
 		return nil, out.fail(err)
 	}
-	out.Source, out.loose = src, src
+	out.Source = src
+	if out.verb != "diff" {
+		out.loose, out.hashed = src, true
+	}
 	return out, nil
+}
+
+// openBoth opens the two sources of a diff. Of a hub's repository it is the carton
+// with the other one's carton.toml, as if that were packed again: what differs is
+// its files.
+func (s *session) openBoth(c *cli.Context) (a, b *source, err error) {
+	words := [2]string{c.Args().Get(0), c.Args().Get(1)}
+	var opened [2]*source
+	order := [2]int{0, 1}
+	if loc, err := location.Parse(words[0]); err == nil && loc.Kind == location.KindHub {
+		order = [2]int{1, 0}
+	}
+	for i, at := range order {
+		if opened[at], err = s.open(c, words[at]); err != nil {
+			if i > 0 {
+				opened[order[0]].Close()
+			}
+			return nil, nil, err
+		}
+		// What is no carton has none.
+		if info, err := carton.ReadMember(c.Context, opened[at], carton.InfoName, carton.MaxInfoBytes); err == nil {
+			s.diffInfo = info
+		}
+	}
+	return opened[0], opened[1], nil
+}
+
+// hintDamaged says what mends a repository whose files are not what a hub's list or
+// cache says.
+func hintDamaged(src *pack.Carton, err error) error {
+	if src == nil || src.Snapshot == "" || !errors.Is(err, carton.ErrChecksum) && !errors.Is(err, layout.ErrDigest) {
+		return err
+	}
+	return withHint(err, "a file is not what the hub's list, or its name in the cache, says: of a cache, remove it and run hf download again")
 }
 
 // hubRepository is the one hub's repository among paths, false where there is none.

@@ -99,7 +99,7 @@ func (s *session) runPack(c *cli.Context, opts pack.Options, name string, force 
 	})
 	s.stopProgress()
 	if err != nil {
-		return fmt.Errorf("pack %s: %w", name, err)
+		return hintDamaged(src, fmt.Errorf("pack %s: %w", name, err))
 	}
 	return s.printPacked(c, name, src)
 }

@@ -101,7 +101,7 @@ func (s *session) runPush(c *cli.Context, opts client.PushOptions, p pack.Option
 	result, err := s.pushCarton(c.Context, loose, source, ref, opts)
 	s.stopProgress()
 	if err != nil {
-		return hintToGoOn(err)
+		return hintToGoOn(hintDamaged(loose, err))
 	}
 	s.result(result, []string{result.Digest.String()}, func() { s.printPush(result) })
 	s.noteNoImage(&opts, to, result)

@@ -27,6 +27,7 @@ type source struct {
 	digest   string          // of the image manifest; "" where it is no artifact
 	artifact *convert.Source // nil where it is no artifact
 	loose    *pack.Carton    // nil where it is a carton
+	hashed   bool            // what is loose has hashes all the same
 }
 
 // openArg opens the first argument of a command, and wants more as named. A model
@@ -58,7 +59,7 @@ func (s *session) openWith(c *cli.Context, arg string, opts client.OpenOptions) 
 		return s.openLoose(c, out, loc.Path)
 	}
 	if loc.Kind == location.KindHub {
-		return s.viewHub(c, out, loc)
+		return s.openHub(c, out, loc)
 	}
 	if out.Source, err = s.client.Open(c.Context, arg, opts); err != nil {
 		return nil, out.fail(err)
@@ -114,7 +115,7 @@ func (s *source) info(ctx context.Context) (*carton.Info, convert.Details, error
 // memberOf leaves out a hash that is none.
 func (s *source) memberOf(m carton.Member) member {
 	out := memberOf(m)
-	if s.loose != nil || s.plain() && !s.artifact.Hashed(m.Path) {
+	if s.loose != nil && !s.hashed || s.plain() && !s.artifact.Hashed(m.Path) {
 		out.Hash = ""
 	}
 	return out

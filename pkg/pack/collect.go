@@ -388,6 +388,9 @@ func (p *packer) addFolders() error {
 			}
 		}
 	}
+	if p.opts.InfoText != nil {
+		p.given = p.opts.InfoText
+	}
 	if p.opts.InfoFile == "" {
 		return nil
 	}

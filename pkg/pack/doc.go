@@ -22,7 +22,9 @@
 // outside is read, whoever changes the folder meanwhile. Of a snapshot in a hub's
 // cache the blobs of the same repository are inside, and nothing else of it.
 //
-// Every file is hashed once, and reading it again checks it: a file that changes
+// Every file is hashed once, but for what says its sha256 already: a large file in a
+// hub's list ([OpenListing]), and a blob of a hub's cache that is called by it. That
+// is believed until the content is read, and then checked. Reading it again checks it: a file that changes
 // after Open is carton.ErrChecksum, never another carton.
 //
 // What files say of themselves is filled in and told ([Carton] Filled); what

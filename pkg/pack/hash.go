@@ -17,10 +17,11 @@ import (
 // hashBuffer is the size in bytes of the buffer of each file that is read.
 const hashBuffer = 1 << 20
 
-// hashAll hashes every file once whose hash no list says, several at a time, the largest first. A
-// symlink has its final target's hash and size.
+// hashAll hashes every file once whose hash nothing says, several at a time, the
+// largest first. A symlink has its final target's hash and size.
 func (p *packer) hashAll(ctx context.Context) error {
 	p.askSums()
+	p.believeNames()
 	var read []*file
 	for _, f := range p.files {
 		if f.target == "" && (f.hash == "" || f.sum) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/filekind"
+	"github.com/carton-oci/carton-oci/internal/hubname"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/sha256hex"
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -99,6 +100,15 @@ func chooseSnapshot(cache string) (string, error) {
 	if commit := strings.TrimSpace(string(raw)); err == nil && slices.Contains(commits, commit) {
 		return commit, nil
 	}
+	main := strings.TrimSpace(string(raw))
+	if err == nil && hubname.IsCommit(main) {
+		const text = "is the cache of a repository whose branch main is the commit %s, of which it holds nothing"
+		err := hintToDownload(&carton.Error{Kind: carton.ErrFormat, Msg: fmt.Sprintf(text, main)})
+		if len(commits) > 0 {
+			err = hint.With(err, "or name an older snapshot: %s", filepath.Join(cache, snapshotsDir, commits[0]))
+		}
+		return "", err
+	}
 	if len(commits) == 1 {
 		return commits[0], nil
 	}
@@ -124,7 +134,18 @@ func hashInName(name string) string {
 	return ""
 }
 
-// checkNameHashes refuses blobs that are not what they are called.
+// believeNames takes the sha256 that blobs of a cache are called by for theirs, so
+// that a large one is read when it is sent, and judged then, and not at all where
+// it is there already. What may be broken is hashed.
+func (p *packer) believeNames() {
+	for _, f := range p.files {
+		if f.nameHash != "" && f.target == "" && !p.opts.AllowInvalid {
+			f.hash = f.nameHash
+		}
+	}
+}
+
+// checkNameHashes refuses blobs that were read and are not what they are called.
 func (p *packer) checkNameHashes() error {
 	for _, f := range p.files {
 		if f.nameHash == "" || f.nameHash == f.hash {
@@ -138,8 +159,27 @@ func (p *packer) checkNameHashes() error {
 	return nil
 }
 
+// listedFile is what the list of a commit's files says of one.
+type listedFile struct {
+	Size   *int64 `json:"size"`
+	SHA256 string `json:"lfs_sha256"`
+}
+
+// differs says in what a file of a snapshot is not the one in the list, "" for
+// nothing.
+func (l listedFile) differs(size int64, nameHash string) string {
+	switch {
+	case l.Size != nil && *l.Size != size:
+		return fmt.Sprintf("has %d bytes in the cache, and %d in the list of the repository's files", size, *l.Size)
+	case l.SHA256 != "" && nameHash != "" && l.SHA256 != nameHash:
+		return fmt.Sprintf("is called %s in the cache, and %s in the list of the repository's files", nameHash, errtext.Quote(l.SHA256))
+	}
+	return ""
+}
+
 // checkWhole warns of a snapshot that lacks files of its commit, where the cache
-// says which those are: a snapshot holds what somebody asked for.
+// says which those are: a snapshot holds what somebody asked for. A file that is cut
+// short, or another one, is damaged.
 func (p *packer) checkWhole(root *os.Root, s *snapshot, rules rules) error {
 	commit, below := s.commit()
 	list := "trees/" + commit + ".json"
@@ -151,15 +191,19 @@ func (p *packer) checkWhole(root *os.Root, s *snapshot, rules rules) error {
 		return err
 	}
 	var tree struct {
-		Version int                        `json:"format_version"`
-		Files   map[string]json.RawMessage `json:"files"`
+		Version int                   `json:"format_version"`
+		Files   map[string]listedFile `json:"files"`
 	}
 	if json.Unmarshal(raw, &tree) != nil || tree.Version != 1 {
 		return nil //nolint:nilerr // another version's: whose tools do without it, too
 	}
 	var missing []string
 	total := 0
-	for name := range tree.Files {
+	have := map[string]*file{}
+	for _, f := range p.files {
+		have[f.path] = f
+	}
+	for name, listed := range tree.Files {
 		rel, in := strings.CutPrefix(name, below+"/")
 		if below != "." && !in || rules.leavesPath(rel) {
 			continue
@@ -167,6 +211,17 @@ func (p *packer) checkWhole(root *os.Root, s *snapshot, rules rules) error {
 		total++
 		if _, err := root.Lstat(path.Join(s.base, rel)); err != nil {
 			missing = append(missing, errtext.Quote(rel))
+			continue
+		}
+		f := have[modelFolder+rel]
+		if f == nil {
+			continue
+		}
+		if what := listed.differs(f.size, f.nameHash); what != "" {
+			err := p.broken(f.path, carton.ErrChecksum, errors.New("is damaged: it "+what))
+			if err != nil {
+				return hintToDownload(err)
+			}
 		}
 	}
 	if len(missing) > 0 {
@@ -175,6 +230,11 @@ func (p *packer) checkWhole(root *os.Root, s *snapshot, rules rules) error {
 			len(missing), total, firstOf(missing, 3))
 	}
 	return nil
+}
+
+// hintToDownload says what mends a cache.
+func hintToDownload(err error) error {
+	return hint.With(err, "hf download fetches what is missing; remove what is damaged first")
 }
 
 // firstOf lists the first few of some names.

@@ -4,18 +4,23 @@ import (
 	"crypto/sha1" //nolint:gosec // it is what git calls files by
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/pack"
+	"github.com/carton-oci/carton-oci/pkg/progress"
 )
 
 // hubRepository is a repository as hubs have them: files with awkward names, in
@@ -195,10 +200,6 @@ func TestSymlinksOfACache(t *testing.T) {
 			carton.ErrInsecurePath, "outside",
 		},
 		"blob that is gone": {map[string]string{snap + "out": "-> ../../blobs/gone"}, carton.ErrInsecurePath, "which is not there"},
-		"damaged blob": {
-			map[string]string{"blobs/" + strings.Repeat("a", 64): "x", snap + "out": "-> ../../blobs/" + strings.Repeat("a", 64)},
-			carton.ErrChecksum, "out: is damaged in the cache",
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cache := hubCache(t, hubRepository)
@@ -216,6 +217,61 @@ func TestSymlinksOfACache(t *testing.T) {
 	// Outside of a cache nothing is different.
 	dir := tree(t, map[string]string{"blobs/x": "x", "snapshots/c/out": "-> ../../blobs/x"})
 	refused(t, noop, carton.ErrInsecurePath, "outside", filepath.Join(dir, "snapshots", "c"))
+}
+
+// A blob that is called by a sha256 is not read to be packed; whoever reads it is
+// told when it is another one.
+func TestABlobsNameIsBelievedUntilItIsRead(t *testing.T) {
+	snap := "snapshots/" + commit + "/"
+	cache := hubCache(t, hubRepository)
+	hash := strings.Repeat("a", 64)
+	write(t, cache, map[string]string{"blobs/" + hash: "x", snap + "out.bin": "-> ../../blobs/" + hash})
+	var hashed []string
+	opts := noop
+	opts.Progress = func(e progress.Event) {
+		if e.State == progress.Started {
+			hashed = append(hashed, e.Name)
+		}
+	}
+	opts.Concurrency = 1
+	c := open(t, opts, cache)
+	if slices.Contains(hashed, "model/out.bin") || !slices.Contains(hashed, "model/config.json") {
+		t.Errorf("hashed were %q, want what has no sha256 for a name", hashed)
+	}
+	r, err := c.Open(t.Context(), "model/out.bin")
+	if err == nil {
+		_, err = io.ReadAll(r)
+	}
+	if !errors.Is(err, carton.ErrChecksum) {
+		t.Errorf("a blob that is not what it is called: got %v, want ErrChecksum", err)
+	}
+	opts.AllowInvalid = true
+	if c := open(t, opts, cache); read(t, c, "model/out.bin") != "x" {
+		t.Error("what may be broken is not packed as it is")
+	}
+}
+
+func TestSnapshotsThatAreDamaged(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		kind  error
+		want  string
+	}{
+		"cut short":          {map[string]string{"trees/" + commit + ".json": `{"format_version": 1, "files": {"config.json": {"size": 3}}}`}, carton.ErrChecksum, "has 2 bytes in the cache, and 3"},
+		"another large file": {map[string]string{"trees/" + commit + ".json": `{"format_version": 1, "files": {"onnx/model.onnx": {"size": 4, "lfs_sha256": "ab"}}}`}, carton.ErrChecksum, "in the list of"},
+		"main is elsewhere":  {map[string]string{"refs/main": strings.Repeat("d", 40)}, carton.ErrFormat, "of which it holds nothing"},
+		"a blob under way":   {map[string]string{"blobs/x.incomplete": "h", "snapshots/" + commit + "/out": "-> ../../blobs/x"}, carton.ErrInsecurePath, "which is not there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cache := hubCache(t, hubRepository)
+			write(t, cache, c.files)
+			refused(t, noop, c.kind, c.want, cache)
+			_, err := pack.Open(t.Context(), []string{cache}, noop)
+			if hints := fmt.Sprint(hint.Of(err)); !strings.Contains(hints, "hf download") {
+				t.Errorf("got the hints %s", hints)
+			}
+		})
+	}
 }
 
 // What an absolute symlink names inside of the folder is inside.

@@ -21,6 +21,8 @@ type Options struct {
 	// InfoFile is a carton.toml that is kept byte for byte. Nothing above may be
 	// given beside it.
 	InfoFile string
+	// InfoText is a carton.toml in InfoFile's place.
+	InfoText []byte
 	// Misc is a folder that becomes misc/.
 	Misc string
 	// TensorData is a folder that becomes tensor_data/. It holds an index.toml.

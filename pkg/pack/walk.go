@@ -254,7 +254,11 @@ func relativeTo(dir, to string) string {
 // badLink says why a symlink can't be followed.
 func (w *walk) badLink(name, target string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return refuse(name, "is a symlink to %s, which is not there", errtext.Quote(target))
+		err := refuse(name, "is a symlink to %s, which is not there", errtext.Quote(target))
+		if w.inCache {
+			return hintToDownload(err)
+		}
+		return err
 	}
 	_, inside := w.inside(filepath.FromSlash(target))
 	if path.IsAbs(target) && !inside || !path.IsAbs(target) && !filepath.IsLocal(filepath.FromSlash(path.Join(path.Dir(w.at(name)), target))) ||

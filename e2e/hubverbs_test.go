@@ -1,0 +1,127 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/carton-oci/carton-oci/e2e/internal/testregistry"
+	"github.com/carton-oci/carton-oci/internal/hubtest"
+)
+
+// The promise: what takes a model takes a repository of a hub, by its name; and what
+// is wrong with one is said, and nothing wrong is pushed.
+
+func TestEveryVerbTakesAHubsRepository(t *testing.T) {
+	const token = "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH"
+	h := hubtest.New(t, hubtest.Config{Token: token, Path: "/gw/a"})
+	first := h.Commit("org/model", append(shards(4<<20, 9), hubtest.File{Path: "pytorch_model.bin", Content: random("bin", 90_000), Large: true})...)
+	h.Private("org/model")
+	s := testregistry.Start(t, testregistry.Options{})
+	u := hubUser(t, h, "HF_TOKEN="+token)
+	ref := s.Host + "/org/model:1"
+	u.must(t, "push", "hf:org/model", ref, "--image", "--exclude", "*.bin")
+	for _, ends := range []string{":1", ":1-image"} {
+		fetched(t, s, "org/model", strings.TrimPrefix(ends, ":"))
+	}
+	says := func(want string, args ...string) {
+		t.Helper()
+		if r := u.must(t, args...); !strings.Contains(r.stdout, want) {
+			t.Errorf("carton-oci %s: got\n%s\nwant %q", strings.Join(args, " "), r.stdout, want)
+		}
+	}
+	says("model/pytorch_model.bin", "ls", "hf:org/model")
+	says(`"model_type":"llama"`, "cat", "hf:org/model", "model/config.json")
+	says("safetensors", "inspect", "hf:org/model@"+first)
+	says("U8", "tensors", "hf:org/model")
+	says(`"members": 3`, "pack", "hf:org/model", "-o", "one.carton", "--exclude", "*", "--include", "*-00001-*", "--format", "json")
+	if r := u.run(t, "diff", "hf:org/model", ref); r.code != 1 || !strings.Contains(r.stdout, "pytorch_model.bin") || strings.Contains(r.stdout, "00004.safetensors") {
+		t.Errorf("diff: exit code %d, got\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	h.Commit("org/model", shards(4<<20, 9)...)
+	if r := u.run(t, "diff", ref, "hf:org/model"); r.code != 0 {
+		t.Errorf("diff of what was pushed: exit code %d, got\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	for _, args := range [][]string{{"pull", "hf:org/model"}, {"verify", "hf:org/model"}, {"push", "hf:org/model", "./a.carton"}, {"push", "hf:org/a/b", ref}} {
+		if r := u.run(t, args...); r.code != 2 && r.code != 1 || strings.Contains(r.stderr, token) {
+			t.Errorf("carton-oci %s: exit code %d\n%s", strings.Join(args, " "), r.code, r.stderr)
+		}
+	}
+	if h.Leaked.Load() > 0 {
+		t.Error("the storage was sent the token")
+	}
+}
+
+// Whatever is wrong with the hub, the registry has no artifact afterwards, and the
+// error says what to do.
+func TestNothingWrongOfAHubIsPushed(t *testing.T) {
+	const aHash = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	other := strings.Repeat("z", 1<<20)
+	weights := hubtest.Safetensors("model.safetensors", 1<<20, 1)
+	serve := func(path, text string, headers ...string) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.Contains(r.URL.Path, path) {
+				return false
+			}
+			for i := 0; i < len(headers); i += 2 {
+				w.Header().Set(headers[i], headers[i+1])
+			}
+			http.ServeContent(w, r, "", time.Time{}, strings.NewReader(text))
+			return true
+		}
+	}
+	for name, c := range map[string]struct {
+		set  func(h *hubtest.Hub)
+		code int
+		says string
+	}{
+		"no such repository": {func(*hubtest.Hub) {}, 4, "HF_TOKEN"},
+		"gated":              {func(h *hubtest.Hub) { h.Commit("org/model", weights); h.Gate("org/model") }, 5, "gated"},
+		"disabled":           {func(h *hubtest.Hub) { h.Commit("org/model", weights); h.Disable("org/model") }, 5, "disabled"},
+		"the list's hash is another": {func(h *hubtest.Hub) {
+			f := weights
+			f.ListedHash = aHash
+			h.Commit("org/model", f)
+		}, 1, "don't fit together"},
+		"the content is another": {func(h *hubtest.Hub) {
+			h.Commit("org/model", weights, hubtest.File{Path: "b.bin", Content: strings.Repeat("b", 1<<20), Large: true})
+			h.Hook = func(w http.ResponseWriter, r *http.Request) bool {
+				return strings.HasPrefix(r.URL.Path, "/repos/") && !strings.Contains(r.Header.Get("Range"), "bytes=0-") &&
+					serve("/repos/", other)(w, r) || strings.HasSuffix(r.URL.Path, "b.bin") && serve("", other)(w, r)
+			}
+		}, 3, "got sha256"},
+		"xet alone": {func(h *hubtest.Hub) {
+			h.Commit("org/model", weights)
+			h.Hook = serve(".safetensors", "{}", "Content-Type", "application/vnd.xet-fileinfo+json")
+		}, 1, "xet"},
+		"a pointer": {func(h *hubtest.Hub) {
+			h.Commit("org/model", hubtest.File{Path: "a.txt", Content: "version https://git-lfs.github.com/spec/v1\noid sha256:" + aHash + "\nsize 7\n"})
+		}, 3, "pointer"},
+		"a name with ..": {func(h *hubtest.Hub) { h.Commit("org/model", hubtest.File{Path: "a/../../b", Content: "x"}) }, 3, ".."},
+		"5xx for ever": {func(h *hubtest.Hub) {
+			h.Commit("org/model", weights)
+			h.Hook = func(w http.ResponseWriter, r *http.Request) bool {
+				if strings.Contains(r.URL.Path, "/resolve/") {
+					http.Error(w, "busy", http.StatusServiceUnavailable)
+					return true
+				}
+				return false
+			}
+		}, 1, "gave up"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := hubtest.New(t, hubtest.Config{})
+			c.set(h)
+			s := testregistry.Start(t, testregistry.Options{})
+			u := hubUser(t, h)
+			r := u.run(t, "push", "hf:org/model", s.Host+"/org/model:1", "--runner", "noop", "--retries", "1")
+			if r.code != c.code || !strings.Contains(r.stderr, c.says) {
+				t.Errorf("exit code %d, want %d, with %q:\n%s", r.code, c.code, c.says, r.stderr)
+			}
+			if n := s.Traffic.Count("PUT", testregistry.Manifest); n > 0 {
+				t.Errorf("%d image manifests were pushed", n)
+			}
+		})
+	}
+}
