@@ -48,7 +48,9 @@ func (p *packer) rename(f *file) error {
 }
 
 // keepsInfo reports whether carton.toml is given.
-func (p *packer) keepsInfo() bool { return p.given != nil || p.opts.InfoFile != "" || p.opts.InfoText != nil }
+func (p *packer) keepsInfo() bool {
+	return p.given != nil || p.opts.InfoFile != "" || p.opts.InfoText != nil
+}
 
 // wasmMagic begins every WebAssembly module.
 const wasmMagic = "\x00asm"
