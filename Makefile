@@ -153,6 +153,21 @@ soak: ## 1,000 killed pushes and pulls, each run again and compared (half an hou
 bench: ## write docs/benchmarks.md: beside curl, oras-go and skopeo (an hour; 16 GB of disk)
 	$(GO) -C e2e run ./bench $(BENCH)
 
+# The library's tests on processors that are not this machine's: arm64, and s390x, whose
+# bytes are the other way round. Goldens are among them. What needs a program of the
+# machine (python3, strace) runs that as it is; what needs a file of the tests'
+# machine says so. Debian: apt-get install qemu-user.
+ARCHS         ?= arm64 s390x
+ARCH_PACKAGES ?= ./internal/... ./pkg/carton/... ./pkg/convert/... ./pkg/inspect/... ./pkg/layout/... ./pkg/modelfile/... ./pkg/pack/... ./pkg/signature/...
+
+.PHONY: test-arch
+test-arch: ## the library's tests on arm64 and s390x, under qemu-user (some 15 minutes)
+	@set -e; for arch in $(ARCHS); do \
+		emulator=$$(command -v qemu-$$(echo $$arch | sed 's/arm64/aarch64/')) || { echo "make test-arch needs qemu-user"; exit 1; }; \
+		echo "$$arch"; \
+		GOARCH=$$arch CGO_ENABLED=0 $(GO) test -count=1 -timeout=60m -exec="$$emulator" $(ARCH_PACKAGES); \
+	done
+
 # A tag that is not there yet is tried: make release-dry-run VERSION=v0.2.0-rc.1.
 # Debian: apt-get install skopeo qemu-user (the programs for the other architecture
 # are run too).

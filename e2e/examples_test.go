@@ -197,34 +197,6 @@ func TestGoExample(t *testing.T) {
 	same(t, &got.model, &want.model)
 }
 
-func TestWorkflowCallsTheScript(t *testing.T) {
-	var workflow struct {
-		Jobs map[string]struct {
-			Steps []struct{ Run string }
-		}
-	}
-	readYAML(t, example("ci/release.yml"), &workflow)
-	var script strings.Builder
-	for _, step := range workflow.Jobs["release"].Steps {
-		script.WriteString(step.Run + "\n")
-	}
-	for _, want := range []string{"./release.sh model.carton", "carton-oci login", "go install github.com/carton-oci/carton-oci/cmd/carton-oci@"} {
-		if !strings.Contains(script.String(), want) {
-			t.Errorf("no step runs %q", want)
-		}
-	}
-}
-
-func TestScriptsAreClean(t *testing.T) {
-	shellcheck := testenv.Program(t, "shellcheck")
-	for _, name := range []string{"examples/ci/release.sh", "examples/quickstart/run.sh", ".ci/run"} {
-		out, err := exec.Command(shellcheck, filepath.Join(testenv.Root(), filepath.FromSlash(name))).CombinedOutput()
-		if err != nil {
-			t.Errorf("%s: %v\n%s", name, err, out)
-		}
-	}
-}
-
 func readYAML(t *testing.T, name string, into any) {
 	t.Helper()
 	raw, err := os.ReadFile(name)

@@ -138,11 +138,19 @@ func (r *release) writeExamples(digest string) error {
 	return r.write("kubernetes.tar.gz", func() ([]byte, error) { return tarGz(entries, r.source.time) })
 }
 
-// notes is what CHANGELOG.md says of the version.
+// notes is what CHANGELOG.md says of the version, which must be the one that the
+// action installs.
 func (r *release) notes() (string, error) {
 	raw, err := os.ReadFile(filepath.Join(r.source.dir, "CHANGELOG.md"))
 	if err != nil {
 		return "", err
+	}
+	action, err := os.ReadFile(filepath.Join(r.source.dir, "action.yml"))
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains(r.version, "-") && !strings.Contains(string(action), "default: "+r.version+"\n") {
+		return "", fmt.Errorf("action.yml installs another version than %s by default", r.version)
 	}
 	return section(string(raw), r.number())
 }
