@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 
 	"github.com/opencontainers/go-digest"
-	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/carton-oci/carton-oci/internal/localfile"
@@ -183,62 +181,46 @@ func signSubjects(
 			if s.bundle == nil {
 				continue
 			}
-			desc, existed, err := attach(ctx, store, subject, signature.MediaType, s.bundle, map[string]string{
+			dgst, existed, err := putSignature(ctx, store, subject, s.bundle, map[string]string{
 				"dev.sigstore.bundle.content":       "dsse-envelope",
 				"dev.sigstore.bundle.predicateType": s.kind,
 			})
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, Signed{PredicateType: s.kind, Subject: subject.Digest, Digest: desc.Digest, Existed: existed})
+			list = append(list, Signed{PredicateType: s.kind, Subject: subject.Digest, Digest: dgst, Existed: existed})
 		}
 	}
 	return list, nil
 }
 
-// attach stores a document as a referrer of subject, and reports whether it was there.
-// https://github.com/opencontainers/image-spec/blob/v1.1.1/manifest.md#guidelines-for-artifact-usage
-func attach(
-	ctx context.Context, store layout.Store, subject ocispec.Descriptor, mediaType string, content []byte, annotations map[string]string,
-) (desc ocispec.Descriptor, existed bool, err error) {
-	blob := ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(content), Size: int64(len(content))}
-	config := ocispec.Descriptor{
-		MediaType: ocispec.MediaTypeEmptyJSON, Digest: ocispec.DescriptorEmptyJSON.Digest, Size: ocispec.DescriptorEmptyJSON.Size,
-	}
-	raw, err := json.Marshal(ocispec.Manifest{
-		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: mediaType,
-		Config: config, Layers: []ocispec.Descriptor{blob},
-		Subject:     &ocispec.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size},
-		Annotations: annotations,
+// putSignature stores a bundle as a referrer of subject, and reports whether it was there.
+// No date is in it: who signs again makes nothing new.
+func putSignature(
+	ctx context.Context, store layout.Store, subject ocispec.Descriptor, bundle []byte, annotations map[string]string,
+) (dgst digest.Digest, existed bool, err error) {
+	art, err := layout.NewArtifact(layout.ArtifactSpec{
+		ArtifactType: signature.MediaType,
+		Config:       inMemoryLayer(ocispec.MediaTypeEmptyJSON, ocispec.DescriptorEmptyJSON.Data),
+		Layers:       []layout.Layer{inMemoryLayer(signature.MediaType, bundle)},
+		Subject:      &ocispec.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size},
+		Annotations:  annotations,
 	})
 	if err != nil {
-		return desc, false, err
+		return "", false, err
 	}
-	desc = ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromBytes(raw), Size: int64(len(raw))}
-	for _, b := range []struct {
-		ocispec.Descriptor
-		content []byte
-	}{{config, ocispec.DescriptorEmptyJSON.Data}, {blob, content}} {
-		if has, err := store.Has(ctx, b.Descriptor, nil); err != nil || has {
-			if err != nil {
-				return desc, false, err
-			}
-			continue
-		}
-		if err := store.Push(ctx, layerOf(b.Descriptor, b.content), layout.Watch{}); err != nil {
-			return desc, false, err
-		}
-	}
-	_, err = store.Resolve(ctx, string(desc.Digest))
+	_, err = store.Resolve(ctx, string(art.Digest))
 	if existed = err == nil; err != nil && !errors.Is(err, layout.ErrNotFound) {
-		return desc, false, err
+		return "", false, err
 	}
 	// One that is there is put again: its registry may not list it.
-	return desc, existed, store.PutManifest(ctx, desc, raw, layout.PutOptions{})
+	_, err = layout.Push(ctx, store, art, layout.PushOptions{})
+	return art.Digest, existed, err
 }
 
-// layerOf is a blob in memory.
-func layerOf(desc ocispec.Descriptor, content []byte) layout.Layer {
+// inMemoryLayer is a small blob.
+func inMemoryLayer(mediaType string, content []byte) layout.Layer {
+	desc := ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(content), Size: int64(len(content))}
 	return layout.Layer{Descriptor: desc, Name: "signature", Open: func(_ context.Context, off int64) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(content[off:])), nil
 	}}
