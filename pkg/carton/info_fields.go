@@ -25,7 +25,7 @@ var infoTexts = []textField{
 	{key: "model_name", of: func(i *Info) *string { return &i.ModelName }},
 	{key: "short_description", of: func(i *Info) *string { return &i.ShortDescription }, check: checkShort},
 	{key: modelDescription, of: func(i *Info) *string { return &i.ModelDescription }},
-	{key: "license", of: func(i *Info) *string { return &i.License }, check: checkLicense},
+	{key: "license", of: func(i *Info) *string { return &i.License }, check: CheckLicense},
 	{key: "repository", of: func(i *Info) *string { return &i.Repository }, check: checkWebURL},
 	{key: "homepage", of: func(i *Info) *string { return &i.Homepage }, check: checkWebURL},
 }

@@ -13,12 +13,12 @@ var (
 	licenseRef = regexp.MustCompile(`^(?:DocumentRef-[A-Za-z0-9.-]+:)?LicenseRef-[A-Za-z0-9.-]+$`)
 )
 
-// checkLicense wants an SPDX licence expression
+// CheckLicense wants an SPDX licence expression
 // (https://spdx.github.io/spdx-spec/v2.3/SPDX-license-expressions/): ids with
 // AND, OR, WITH, a + behind an id, and parentheses. Ids are checked for their form
 // alone: SPDX's list has some 700 and grows with every release, so that any copy of
 // it here would warn of licences that are right.
-func checkLicense(s string) error {
+func CheckLicense(s string) error {
 	if err := checkLicenseWords(strings.Fields(strings.NewReplacer("(", " ( ", ")", " ) ").Replace(s))); err != nil {
 		return fmt.Errorf("%s is not an SPDX expression: %w", quoteShort(s), err)
 	}
