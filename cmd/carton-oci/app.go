@@ -42,7 +42,7 @@ or member, 5 not allowed, or not signed by whom was asked for, 130 interrupted.`
 			inGroup("what is in registries", s.tagCommand(), s.tagsCommand(), s.rmCommand(), s.manifestCommand(), s.referrersCommand(), s.attachCommand()),
 			inGroup("what is in it", s.inspectCommand(), s.lsCommand(), s.catCommand(), s.tensorsCommand(), s.diffCommand()),
 			inGroup("made and checked here", s.packCommand(), s.verifyCommand()),
-			inGroup("signatures", s.signCommand(), s.keygenCommand()),
+			inGroup("signatures", s.signCommand(), s.keygenCommand(), s.sbomCommand()),
 			inGroup("about this program", s.loginCommand(), s.logoutCommand(), s.completionCommand(), s.versionCommand()),
 		),
 		Writer:    s.out,

@@ -22,6 +22,9 @@ type description struct {
 	Folders   []folder `json:"folders"` // by first component of the path
 	Largest   []member `json:"largest"`
 
+	// Signatures is how many are listed beside an artifact, which nobody has verified.
+	Signatures *int `json:"signatures,omitempty"`
+
 	// What the headers of weights below model/ say.
 	Format     string          `json:"format,omitempty"` // the one with the most bytes
 	Formats    []inspect.Share `json:"formats"`          // most bytes first

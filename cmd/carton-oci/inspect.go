@@ -46,6 +46,7 @@ func (s *session) runInspect(c *cli.Context) error {
 			return err
 		}
 	}
+	signatures := s.countSignatures(c.Context, src, c.Args().Get(0))
 	info, details, err := src.info(c.Context)
 	if err != nil {
 		return src.fail(err)
@@ -63,6 +64,7 @@ func (s *session) runInspect(c *cli.Context) error {
 		}
 	}
 	d := describe(src, info, members, facts)
+	d.Signatures = <-signatures
 	s.result(d, []string{d.ModelHash}, func() {
 		s.printDescription(d, src, details)
 		s.warnOf(slices.Concat(facts.Notes, facts.Findings))
@@ -100,7 +102,7 @@ func (s *session) printDescription(d description, src *source, details convert.D
 	if !src.plain() {
 		rows = append(rows, [][2]string{{"self tests", fmt.Sprint(d.SelfTests)}, {"examples", fmt.Sprint(d.Examples)}}...)
 	}
-	s.fields(append(rows, [][2]string{{"model hash", d.ModelHash}, {"digest", d.Digest}}...)...)
+	s.fields(append(rows, [][2]string{{"model hash", d.ModelHash}, {"digest", d.Digest}, {"signatures", shownSignatures(d.Signatures)}}...)...)
 	s.printTensors("INPUT", d.Inputs)
 	s.printTensors("OUTPUT", d.Outputs)
 	s.printModels(d.Models)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -109,4 +110,32 @@ func signatureLines(v verdict) []string {
 		lines = append(lines, "not covered: "+what)
 	}
 	return lines
+}
+
+// countSignatures counts, while other things are read, the signatures that are listed
+// beside an artifact: nil where there are none, or none can be listed. Nothing is
+// verified, and whether there are any is worth no error.
+func (s *session) countSignatures(ctx context.Context, src *source, ref string) <-chan *int {
+	found := make(chan *int, 1)
+	if src.artifact == nil || s.quiet && !s.json {
+		found <- nil
+		return found
+	}
+	go func() {
+		n, err := s.client.Signatures(ctx, ref, src.artifact.Descriptor())
+		if err != nil || n == 0 {
+			found <- nil
+			return
+		}
+		found <- &n
+	}()
+	return found
+}
+
+// shownSignatures says that there are signatures, and no more of them than is known.
+func shownSignatures(n *int) string {
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d, not verified", *n)
 }

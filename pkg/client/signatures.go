@@ -201,3 +201,21 @@ func bundleOf(r layout.Referrer, most int64) (ocispec.Descriptor, error) {
 	}
 	return desc, nil
 }
+
+// Signatures returns how many signatures are listed beside an artifact of ref's place,
+// verified by nobody: whoever may write there can add one.
+func (c *Client) Signatures(ctx context.Context, ref string, artifact ocispec.Descriptor) (int, error) {
+	loc, err := parseArtifact(ref)
+	if err != nil {
+		return 0, fmt.Errorf("signatures: %w", err)
+	}
+	s, err := c.site(ctx, loc, reading)
+	if err != nil {
+		return 0, fmt.Errorf("signatures %s: %w", loc, err)
+	}
+	list, err := s.store.Referrers(ctx, artifact, signature.MediaType)
+	if err != nil {
+		return 0, fmt.Errorf("signatures %s: %w", loc, err)
+	}
+	return len(list), nil
+}

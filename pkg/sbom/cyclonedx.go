@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -119,7 +120,7 @@ func describe(m Model) component {
 		c.Licenses = []license{{License: &namedLicense{info.License}}}
 	}
 	for _, r := range []reference{{"vcs", info.Repository}, {"website", info.Homepage}} {
-		if r.URL != "" {
+		if u, err := url.Parse(r.URL); err == nil && u.IsAbs() {
 			c.References = append(c.References, r)
 		}
 	}
