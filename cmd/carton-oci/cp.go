@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 func (s *session) cpCommand() *cli.Command {
 	var o client.CopyOptions
+	var w trustWords
 	return &cli.Command{
 		Name:      "cp",
 		Usage:     "copy an artifact, with its digest, from anywhere to anywhere",
@@ -39,15 +41,17 @@ Anything can be copied. What is a carton is checked as by push.`,
 			yes(&o.LeaveImage, "no-image", "leave a REF2-image that is there as it is"),
 		), inCategory(forForm,
 			yes(&o.AllowInvalid, "allow-invalid", "copy although carton.toml, or what it refers to, is wrong"),
-		), s.registryFlags(s.concurrencyFlag(), s.chunkSizeFlag())),
-		Action: s.command(func(c *cli.Context) error { return s.runCopy(c, o) }),
+		), trustFlags(&w), s.registryFlags(s.concurrencyFlag(), s.chunkSizeFlag())),
+		Action: s.command(func(c *cli.Context) error { return s.runCopy(c, o, w) }),
 	}
 }
 
-func (s *session) runCopy(c *cli.Context, o client.CopyOptions) error {
-	if err := onlyWith(c, "recursive", "image-tag"); err != nil {
+func (s *session) runCopy(c *cli.Context, o client.CopyOptions, w trustWords) error {
+	trust, err := w.trust(c)
+	if err := cmp.Or(onlyWith(c, "recursive", "image-tag"), err); err != nil {
 		return err
 	}
+	o.Trust, o.Signature = trust, w.file
 	if err := s.logInForCopy(c); err != nil {
 		return err
 	}

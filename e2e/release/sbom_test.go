@@ -5,15 +5,13 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/carton-oci/carton-oci/internal/testenv"
+	"github.com/carton-oci/carton-oci/e2e/internal/cyclonedx"
 )
 
 func hexOf(sum []byte) []byte { return hex.AppendEncode(nil, sum) }
@@ -42,7 +40,7 @@ func (r *release) checkSBOM(t *testing.T, p platform, binary string) {
 	if err := json.Unmarshal(raw, &bom); err != nil {
 		t.Fatal(err)
 	}
-	if err := cycloneDX(t).Validate(anything); err != nil {
+	if err := cyclonedx.Schema(t).Validate(anything); err != nil {
 		t.Errorf("CycloneDX's schema refuses the SBOM: %v", err)
 	}
 	sum, err := sha256Of(binary)
@@ -73,40 +71,4 @@ func (r *release) checkSBOM(t *testing.T, p platform, binary string) {
 	if diff := cmp.Diff(want, got); diff != "" || len(got)+1 != len(bom.Components) {
 		t.Errorf("modules: (-go version -m +SBOM)\n%s", diff)
 	}
-}
-
-// cycloneDX is the schema that lies in the module of CycloneDX's Go library.
-func cycloneDX(t *testing.T) *jsonschema.Schema {
-	t.Helper()
-	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go")
-	cmd.Dir = filepath.Join(testenv.Root(), "e2e")
-	dir, err := output(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	for url, name := range map[string]string{
-		"http://cyclonedx.org/schema/bom-1.6.schema.json":   "bom-1.6.schema.json",
-		"http://cyclonedx.org/schema/spdx.schema.json":      "spdx.schema.json",
-		"http://cyclonedx.org/schema/jsf-0.82.schema.json":  "jsf-0.82.schemax.json",
-		"http://cyclonedx.org/schema/jsf-0.82.schemax.json": "jsf-0.82.schemax.json",
-	} {
-		f, err := os.Open(filepath.Join(dir, "schema", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		doc, err := jsonschema.UnmarshalJSON(f)
-		f.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.AddResource(url, doc); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s, err := c.Compile("http://cyclonedx.org/schema/bom-1.6.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }

@@ -35,6 +35,10 @@ type CopyOptions struct {
 	LeaveImage bool
 	// ModelHash refuses every other model, in lower-case hex.
 	ModelHash string
+	// Trust, where it is set, refuses what none of those has signed, and Signature is the
+	// file with its signature, as in OpenOptions.
+	Trust     *signature.Trust
+	Signature string
 	// AllowInvalid copies a carton although its carton.toml, or what that refers to,
 	// breaks the rules.
 	AllowInvalid bool
@@ -143,15 +147,16 @@ func (c *copying) open(ctx context.Context, from, to location.Location) error {
 	return c.gather(ctx, what)
 }
 
-// askPolicy asks whether what is copied may be used, as whoever opens it does. Of what
+// askPolicy asks whether what is copied is signed, as whoever opens it does. Of what
 // is no model no signatures are read.
 func (c *copying) askPolicy(ctx context.Context, what *content) error {
 	o := &opened{loc: c.source.loc, site: c.source}
+	asked := OpenOptions{Trust: c.opts.Trust, Signature: c.opts.Signature}
 	if what.model != nil {
 		o.Source, o.artifact = what.model, what.model
-		return c.call.ask(ctx, o, OpenOptions{})
+		return c.call.ask(ctx, o, asked)
 	}
-	wants, err := c.call.wants(o, OpenOptions{})
+	wants, err := c.call.wants(o, asked)
 	if err == nil && len(wants) > 0 {
 		err = refused(fmt.Errorf("is no model, and signatures are read of models: %w", signature.ErrNotSigned), wants[0], nil, "")
 	}

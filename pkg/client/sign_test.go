@@ -256,6 +256,33 @@ func TestPullRefusesBeforeTheFirstWeight(t *testing.T) {
 	}
 }
 
+// A copy of what is not signed is refused before anything is sent; one with its
+// signatures verifies where it went.
+func TestCopyOfWhatIsSigned(t *testing.T) {
+	signer, trust := keyPair(t)
+	_, stranger := keyPair(t)
+	from, to := registrytest.New(t, registrytest.Config{}), registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{Referrers: true}})
+	ref, copied := from.Host+"/m:1", to.Host+"/m:1"
+	c := fresh()
+	if _, err := c.PushSource(t.Context(), weights(), "m", ref, PushOptions{Signer: signer, Mapping: convert.Options{Image: true}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Copy(t.Context(), ref, copied, CopyOptions{Trust: stranger}); !errors.Is(err, signature.ErrSigner) {
+		t.Errorf("another key: got %v", err)
+	}
+	if n := to.Count("PUT|POST|PATCH", ""); n > 0 {
+		t.Errorf("%d requests sent something", n)
+	}
+	if _, err := c.Copy(t.Context(), ref, copied, CopyOptions{Trust: trust, Recursive: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range []string{"1", "1-image"} {
+		if asked := open(t, to.Host+"/m:"+tag, OpenOptions{Trust: trust}); len(asked.Signatures) != 2 {
+			t.Errorf("%s: got %+v", tag, asked)
+		}
+	}
+}
+
 // A thousand signatures that anybody may add are read, and the one that counts is found.
 func TestAThousandSignatures(t *testing.T) {
 	signer, trust := keyPair(t)
