@@ -91,6 +91,9 @@ func (c *Client) delete(ctx context.Context, loc location.Location, opts DeleteO
 	if loc.Tag == "" && len(result.Tags) > 0 && !opts.Tagged {
 		return nil, result.refuseTagged(loc)
 	}
+	if loc.Tag == "" && result.TagsUnknown && !opts.Tagged {
+		return nil, hint.With(layout.CheckUntagged(ctx, s.store, desc.Digest), "%s deletes it with whatever tags it has", hint.DeleteTagged)
+	}
 	if opts.Planned != nil {
 		if err := opts.Planned(result); err != nil {
 			return nil, err

@@ -49,6 +49,9 @@ func (d *Dir) OpenRange(ctx context.Context, desc ocispec.Descriptor, off, n int
 		return nil, err
 	}
 	f, err := d.openFile(blobPath(desc.Digest))
+	if errors.Is(err, fs.ErrNotExist) { // somebody has deleted it meanwhile
+		err = errorf(ErrNotFound, string(desc.Digest), "no such blob in %s", quote(d.path))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -213,9 +216,11 @@ func (d *Dir) look(ctx context.Context, desc ocispec.Descriptor, moved func(off 
 	case size != desc.Size:
 		return false, true, nil
 	}
-	err = readThrough(ctx, d, desc, moved)
-	if errors.Is(err, ErrDigest) {
+	switch err = readThrough(ctx, d, desc, moved); {
+	case errors.Is(err, ErrDigest):
 		return false, true, nil
+	case errors.Is(err, ErrNotFound): // not any more
+		return false, false, nil
 	}
 	return err == nil, false, err
 }

@@ -60,10 +60,15 @@ func AddReferrers(index []byte, entries ...ocispec.Descriptor) ([]byte, bool, er
 		}
 	}
 	changed := index == nil
+	at := map[digest.Digest]int{}
+	for i := range x.Manifests {
+		at[x.Manifests[i].Digest] = i
+	}
 	for _, entry := range entries {
-		i := slices.IndexFunc(x.Manifests, func(e indexEntry) bool { return e.Digest == entry.Digest })
+		i, listed := at[entry.Digest]
 		switch {
-		case i < 0:
+		case !listed:
+			at[entry.Digest] = len(x.Manifests)
 			x.Manifests = append(x.Manifests, indexEntry{Descriptor: entry})
 		case x.Manifests[i].lacks(entry):
 			x.Manifests[i] = indexEntry{Descriptor: entry}

@@ -62,7 +62,10 @@ func ReadReferrers(ctx context.Context, f Fetcher, subject ocispec.Descriptor, a
 	}
 	size := int64(0)
 	for i := range claims {
-		if size += max(claims[i].Size, 0); size > maxReferrerBytes {
+		if n := claims[i].Size; n > 0 && n <= MaxManifestBytes { // no other is fetched
+			size += n
+		}
+		if size > maxReferrerBytes {
 			stop(errorf(ErrLimit, string(subject.Digest), "has referrers of more than %d bytes", maxReferrerBytes))
 			break
 		}

@@ -70,13 +70,19 @@ func TagsOf(ctx context.Context, f Fetcher, dgst digest.Digest) (tags []string, 
 	return tags, true, nil
 }
 
-// CheckUntagged is ErrTagExists where a tag of the place points to a manifest.
+// CheckUntagged is ErrTagExists where a tag of the place points to a manifest, or may
+// because nobody can ask them all.
 func CheckUntagged(ctx context.Context, f Fetcher, dgst digest.Digest) error {
-	tags, _, err := TagsOf(ctx, f, dgst)
-	if err == nil && len(tags) > 0 {
-		err = Tagged(dgst, tags)
+	tags, whole, err := TagsOf(ctx, f, dgst)
+	switch {
+	case err != nil:
+		return err
+	case len(tags) > 0:
+		return Tagged(dgst, tags)
+	case !whole:
+		return errorf(ErrTagExists, string(dgst), "may have tags: there are too many to ask, or they can't be listed")
 	}
-	return err
+	return nil
 }
 
 // Tagged returns the error, which wraps ErrTagExists, for a manifest that tags point to.

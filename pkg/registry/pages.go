@@ -14,11 +14,12 @@ const (
 	// maxPageBytes is the largest page of a list: all tags of a large repository in one,
 	// from a registry that knows no pages.
 	maxPageBytes = 32 << 20
-	// maxPages is the most pages of a list.
-	maxPages = 10_000
 	// maxListBytes is how much all pages of a list of referrers may have.
 	maxListBytes = 64 << 20
 )
+
+// maxPages is the most pages of a list; tests have fewer.
+var maxPages = 10_000
 
 // page is an answer with a part of a list.
 type page struct {

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -156,37 +157,41 @@ func (r *Repository) hasReferrer(ctx context.Context, subject, dgst digest.Diges
 }
 
 const (
-	// indexAttempts is how often an index that others change too is written.
-	indexAttempts = 10
+	// indexAttempts is how often an index that others change too is read.
+	indexAttempts = 30
 	// leastPause and longestPause bound the wait for others that have read an index and
 	// not written theirs.
-	leastPause, longestPause = 10 * time.Millisecond, 3 * time.Second
+	leastPause, longestPause = 50 * time.Millisecond, 3 * time.Second
 )
 
 // changeIndex changes the index of a manifest's referrers. A registry can't refuse to
-// replace what somebody else has written meanwhile, so the index is read again when
-// everybody who read it before this one was written has had the time to write, and
-// changed again where that has lost something.
+// replace what somebody else has written meanwhile. So the index is read again when
+// everybody who read it before this one was written has had the time to write: twice
+// the time that it took here. It is changed again where that has lost something, and
+// watched until nobody else writes.
 func (r *Repository) changeIndex(ctx context.Context, subject digest.Digest, change func(index []byte) ([]byte, bool, error)) error {
 	ctx = r.push(ctx)
+	var last []byte // as it was written or read before
 	for range indexAttempts {
 		began := time.Now()
-		tag, index, err := r.referrersIndex(ctx, subject)
+		tag, is, err := r.referrersIndex(ctx, subject)
 		if err != nil {
 			return err
 		}
-		index, changed, err := change(index)
-		if err != nil {
+		index, changed, err := change(is)
+		switch {
+		case err != nil:
 			return fmt.Errorf("tag %s: %w", tag, err)
-		}
-		if !changed {
+		case !changed && (last == nil || bytes.Equal(is, last)):
 			return nil
+		case changed:
+			desc := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageIndex, Digest: digest.FromBytes(index), Size: int64(len(index))}
+			if err := r.putManifest(ctx, desc, index, tag); err != nil {
+				return fmt.Errorf("tag %s: %w", tag, err)
+			}
 		}
-		desc := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageIndex, Digest: digest.FromBytes(index), Size: int64(len(index))}
-		if err := r.putManifest(ctx, desc, index, tag); err != nil {
-			return fmt.Errorf("tag %s: %w", tag, err)
-		}
-		pause := time.NewTimer(min(max(time.Since(began), leastPause), longestPause))
+		last = index
+		pause := time.NewTimer(min(max(2*time.Since(began), leastPause), longestPause))
 		select {
 		case <-ctx.Done():
 			pause.Stop()
