@@ -89,7 +89,8 @@ func (s *sink) upload(w http.ResponseWriter, r *http.Request, id string) {
 			return
 		}
 	}
-	w.Header().Set("Location", strings.TrimSuffix(r.URL.Path[:strings.Index(r.URL.Path, "/blobs/uploads")], "/")+"/blobs/uploads/"+id)
+	repository, _, _ := strings.Cut(r.URL.Path, "/blobs/uploads")
+	w.Header().Set("Location", repository+"/blobs/uploads/"+id)
 	w.Header().Set("Range", fmt.Sprintf("0-%d", max(u.size-1, 0)))
 	switch digest := r.URL.Query().Get("digest"); r.Method {
 	case http.MethodGet:

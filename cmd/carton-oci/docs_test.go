@@ -76,7 +76,7 @@ func TestTroubleshootingQuotesTheProgram(t *testing.T) {
 func TestPagesShowCommandsThatExist(t *testing.T) {
 	app := newApp(&session{printer: &printer{out: io.Discard, err: io.Discard}})
 	lines := 0
-	for _, page := range []string{"README.md", "docs/getting-started.md", "docs/from-oras.md", "docs/troubleshooting.md", "docs/kubernetes.md", "docs/packing.md"} {
+	for _, page := range []string{"README.md", "docs/getting-started.md", "docs/from-oras.md", "docs/troubleshooting.md", "docs/kubernetes.md", "docs/packing.md", "docs/hub.md"} {
 		for _, found := range regexp.MustCompile("(?m)`carton-oci ([^`\n]+)`|^\\$? ?carton-oci (.+)$").FindAllStringSubmatch(readPage(t, page), -1) {
 			line, _, _ := strings.Cut(found[1]+found[2], " #")
 			line, _, _ = strings.Cut(line, " | ")

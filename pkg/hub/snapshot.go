@@ -113,46 +113,57 @@ func (s *Snapshot) resolve(ctx context.Context, revision string) error {
 func (s *Snapshot) list(ctx context.Context) error {
 	page := s.api("tree", s.Commit)
 	page.RawQuery = "recursive=true&expand=false"
-	entries, seen := 0, map[string]bool{}
+	all := tree{seen: map[string]bool{}}
 	for {
 		body, header, err := s.client.document(ctx, page, maxDocument)
 		if err != nil {
 			return err
 		}
-		before := entries
-		r := jsonstream.New(bytes.NewReader(body))
-		err = r.Array(func() error {
-			if entries++; entries > 2*carton.MaxMembers || len(s.files) > carton.MaxMembers {
-				return fmt.Errorf("the repository has more than %d files: %w", carton.MaxMembers, carton.ErrLimit)
-			}
-			f, err := s.entry(r)
-			if err != nil || f == nil {
-				return err
-			}
-			if seen[f.path] {
-				return fmt.Errorf("the file %s is listed twice", errtext.Quote(f.path))
-			}
-			seen[f.path] = true
-			s.files = append(s.files, f)
-			return nil
-		})
-		if err == nil {
-			err = r.End()
-		}
-		if err != nil {
+		before := all.entries
+		if err := s.readPage(body, &all); err != nil {
 			return fmt.Errorf("%w: of the files: %w", ErrList, err)
 		}
 		next := nextPage(header)
 		if next == nil {
 			break
 		}
-		if entries == before {
+		if all.entries == before {
 			return listf("a page of the files is empty, and names another")
 		}
 		page.RawQuery = next.RawQuery // a mirror's may name the hub that it mirrors
 	}
 	slices.SortFunc(s.files, func(a, b *file) int { return strings.Compare(a.path, b.path) })
 	return nil
+}
+
+// tree is what is known of a list of files while it is read.
+type tree struct {
+	entries int // files and folders
+	seen    map[string]bool
+}
+
+// readPage reads a page of the list.
+func (s *Snapshot) readPage(body []byte, all *tree) error {
+	r := jsonstream.New(bytes.NewReader(body))
+	err := r.Array(func() error {
+		if all.entries++; all.entries > 2*carton.MaxMembers || len(s.files) > carton.MaxMembers {
+			return fmt.Errorf("the repository has more than %d files: %w", carton.MaxMembers, carton.ErrLimit)
+		}
+		f, err := s.entry(r)
+		if err != nil || f == nil {
+			return err
+		}
+		if all.seen[f.path] {
+			return fmt.Errorf("the file %s is listed twice", errtext.Quote(f.path))
+		}
+		all.seen[f.path] = true
+		s.files = append(s.files, f)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.End()
 }
 
 // nextRE is the address of the next page.
