@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,6 +52,7 @@ func (c *call) web() (*httprange.Getter, error) {
 	}
 	web := reg.WebClient()
 	do := func(req *http.Request) (*http.Response, error) {
+		req.Header.Set("User-Agent", cmp.Or(c.opts.Registry.UserAgent, "carton-oci"))
 		resp, err := web.Do(req)
 		if err == nil {
 			resp.Body = counted(resp.Body, &c.received)
