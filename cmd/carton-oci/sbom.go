@@ -16,8 +16,8 @@ func (s *session) sbomCommand() *cli.Command {
 		Description: `A CycloneDX 1.6 ML-BOM in JSON of what MANIFEST, carton.toml and the headers of
 weights say: members with their hashes, license, inputs and outputs, formats,
 parameters. No weight is read, nothing is verified, and the same model gives the
-same bytes. "carton-oci attach REF m.cdx.json --type application/vnd.cyclonedx+json"
-puts it beside the model.`,
+same bytes. "carton-oci attach" puts it beside the model, as a document of type
+application/vnd.cyclonedx+json.`,
 		Flags: s.flags(nil, s.sourceFlags()),
 		Action: s.command(func(c *cli.Context) error {
 			src, err := s.look(c)

@@ -84,7 +84,7 @@ func checkPrinted(command string, text []byte) error {
 }
 
 // bytesAlone are the commands whose result is not theirs to describe.
-var bytesAlone = []string{"cat", "completion", "manifest"}
+var bytesAlone = []string{"cat", "completion", "manifest", "sbom"}
 
 // Every command that prints JSON has a schema, which allows no field that it does not
 // describe, a line in docs/json/README.md, and a script that has it print; every field

@@ -37,7 +37,11 @@ func (s *session) runTags(c *cli.Context, all, signed bool) error {
 	if loc.Reference() != "" {
 		return usagef("tags", "%s names one artifact, want all of %s", loc, loc.Untagged())
 	}
-	list, counts := []string{}, map[string]int{}
+	list := []string{}
+	var counts map[string]int
+	if signed {
+		counts = map[string]int{}
+	}
 	for tag, err := range s.client.Tags(c.Context, place) {
 		switch {
 		case err != nil:
@@ -45,20 +49,16 @@ func (s *session) runTags(c *cli.Context, all, signed bool) error {
 		case !all && layout.IsReferrersTag(tag):
 			continue
 		}
-		n := 0
 		if signed {
-			if n, err = s.signaturesOf(c, loc, tag); err != nil {
+			if counts[tag], err = s.signaturesOf(c, loc, tag); err != nil {
 				return fmt.Errorf("tags %s: %w", loc.Redacted(), err)
 			}
 		}
 		switch {
 		case s.json:
 			list = append(list, tag)
-			if signed {
-				counts[tag] = n
-			}
 		case signed && !s.quiet:
-			s.linef("%s\t%s", tag, count(n, "signature"))
+			s.linef("%s\t%s", tag, count(counts[tag], "signature"))
 		default:
 			s.linef("%s", tag)
 		}
