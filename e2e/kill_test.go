@@ -183,6 +183,7 @@ func TestKilledPull(t *testing.T) {
 		{args: func(ref string) []string { return []string{"pull", ref, "-o", "out.carton"} }},
 		{args: func(ref string) []string { return []string{"pull", ref, "--unpack", "out"} }},
 		{args: func(ref string) []string { return []string{"push", ref, "oci:out:1"} }},
+		{args: func(ref string) []string { return []string{"cp", "-r", ref, "out.oci.tar"} }},
 	}
 	ts := newTrials(t)
 	for i := range kinds {
@@ -193,7 +194,7 @@ func TestKilledPull(t *testing.T) {
 		ts.total = s.Traffic.BlobBytesOut()
 	}
 	ts.each(t, func(t *testing.T, tr trial) {
-		kind := kinds[max(0, tr.n%5-2)] // three of five write a carton
+		kind := kinds[max(0, tr.n%6-2)] // three of six write a carton
 		u := newUser(t)
 		trap := newTrap(false, tr.at)
 		front := s.Front(t, trap.middleware)
@@ -214,24 +215,26 @@ func TestKilledPush(t *testing.T) {
 	killedModel().write(t, u.path("m.carton"))
 	s := testregistry.Start(t, testregistry.Options{})
 	u.must(t, "push", "m.carton", "oci:layout:1")
+	u.must(t, "cp", "oci:layout", "m.oci.tar")
 	kinds := []struct {
-		source string
-		flags  []string
-		digest string
+		verb, source string
+		flags        []string
+		digest       string
 	}{
-		{source: u.path("m.carton")},
-		{source: "oci:" + u.path("layout") + ":1"},
-		{source: u.path("m.carton"), flags: []string{"--layers", "tar"}},
+		{verb: "push", source: u.path("m.carton")},
+		{verb: "push", source: "oci:" + u.path("layout") + ":1"},
+		{verb: "cp", source: u.path("m.oci.tar")},
+		{verb: "push", source: u.path("m.carton"), flags: []string{"--layers", "tar"}},
 	}
 	ts := newTrials(t)
 	for i := range kinds {
 		s.Traffic.Reset()
-		args := append([]string{kinds[i].source, fmt.Sprintf("%s/org/whole%d:1", s.Host, i)}, kinds[i].flags...)
-		kinds[i].digest = u.push(t, args...).Digest
+		args := append([]string{kinds[i].verb, kinds[i].source, fmt.Sprintf("%s/org/whole%d:1", s.Host, i), "-q"}, kinds[i].flags...)
+		kinds[i].digest = strings.TrimSpace(u.must(t, args...).stdout)
 		ts.total = s.Traffic.BlobBytesIn()
 	}
 	ts.each(t, func(t *testing.T, tr trial) {
-		kind := kinds[max(0, tr.n%5-2)]
+		kind := kinds[max(0, tr.n%6-2)]
 		u := newUser(t)
 		trap := newTrap(true, tr.at)
 		trap.manifest = tr.n%10 == 8
@@ -240,7 +243,7 @@ func TestKilledPush(t *testing.T) {
 		}
 		front := s.Front(t, trap.middleware)
 		ref := fmt.Sprintf("%s/org/killed%d:1", front.Host, tr.n)
-		args := append([]string{"push", kind.source, ref}, kind.flags...)
+		args := append([]string{kind.verb, kind.source, ref}, kind.flags...)
 		tr.killed(t, u, trap, args...)
 		if r := u.run(t, "resolve", ref); r.code != 4 {
 			t.Errorf("after the first run the tag is there: exit code %d, want 4\n%s", r.code, r.stdout)

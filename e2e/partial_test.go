@@ -199,6 +199,9 @@ func TestPartialsStay(t *testing.T) {
 		"file":   func(_ *user, front string) []string { return []string{"pull", front + repository, "-o", "out"} },
 		"folder": func(_ *user, front string) []string { return []string{"pull", front + repository, "--unpack", "out"} },
 		"layout": func(_ *user, front string) []string { return []string{"push", front + repository, "oci:out:1"} },
+		"archive": func(_ *user, front string) []string {
+			return []string{"cp", "-r", front + repository, "oci-archive:out:1"}
+		},
 		"thin": func(u *user, front string) []string {
 			u.must(t, "pull", front+repository, "--thin", "-o", "thin.carton")
 			return []string{"pull", "thin.carton", "-o", "out", "--allow-link-host", front}
