@@ -117,6 +117,14 @@ func TestEverySystemCallMayBeTheLast(t *testing.T) {
 			args:    []string{"push", "m.carton", "oci:out:1"},
 		},
 	}
+	if sweepEvery(t) == 1 { // it gets in its place as a carton does
+		source.must(t, "cp", s.Host+"/org/m:1", "canonical.oci.tar")
+		archive := fileSum(t, source.path("canonical.oci.tar"))
+		commands["copy to an archive"] = swept{
+			args:  []string{"cp", s.Host + "/org/m:1", "out.oci.tar"},
+			check: func(t *testing.T, u *user, ended bool) { wantFile(t, u.path("out.oci.tar"), ended, "", archive) },
+		}
+	}
 	for name, c := range commands {
 		t.Run(name, func(t *testing.T) {
 			var points atomic.Int64

@@ -311,7 +311,7 @@ func (p *push) expected(forms *convert.Forms) *PushResult {
 	art := forms.Artifact
 	result := &PushResult{
 		Reference: p.site.loc.String(), Tags: p.tags, Digest: art.Digest, ModelHash: p.modelHash(),
-		ArtifactType: art.ArtifactType, Size: art.Size, DryRun: p.opts.DryRun, Warnings: p.warnings,
+		ArtifactType: art.ArtifactType, Size: art.Size, Layers: []PushedLayer{}, DryRun: p.opts.DryRun, Warnings: p.warnings,
 	}
 	for _, c := range p.with {
 		result.With = append(result.With, c.result())

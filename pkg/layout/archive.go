@@ -232,5 +232,5 @@ func (a *Archive) Delete(context.Context, string, DeleteOptions) error { return 
 // unchanged is the error of what would change an archive.
 func (a *Archive) unchanged() error {
 	err := errorf(ErrUnsupported, a.path, "is an archive, which is written whole and not changed afterwards")
-	return hint.With(err, "copy it into an image layout: %s %s oci:DIR", hint.Copy, a.path)
+	return hint.With(err, "copy it into an image layout: %s %s %s oci:DIR", hint.Copy, hint.Recursive, a.path)
 }

@@ -156,7 +156,7 @@ func TestWhatIsNoArchive(t *testing.T) {
 	gzipped := func() []byte {
 		var b bytes.Buffer
 		w := gzip.NewWriter(&b)
-		w.Write(whole) //nolint:errcheck // to memory
+		w.Write(whole)
 		w.Close()
 		return b.Bytes()
 	}
@@ -283,8 +283,8 @@ func FuzzArchive(f *testing.F) {
 		var b bytes.Buffer
 		w := tar.NewWriter(&b)
 		for _, e := range entries {
-			w.WriteHeader(&tar.Header{Name: e.name, Typeflag: e.kind, Size: int64(len(e.text)), Mode: 0o644}) //nolint:errcheck // a seed
-			w.Write([]byte(e.text))                                                                           //nolint:errcheck // a seed
+			w.WriteHeader(&tar.Header{Name: e.name, Typeflag: e.kind, Size: int64(len(e.text)), Mode: 0o644})
+			w.Write([]byte(e.text))
 		}
 		w.Close()
 		f.Add(b.Bytes())

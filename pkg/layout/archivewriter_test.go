@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -145,16 +146,16 @@ func TestAnArchiveThatBrokeOffIsGoneOnWith(t *testing.T) {
 	for _, ranged := range []bool{true, false} {
 		name := filepath.Join(t.TempDir(), "m.oci.tar")
 		var read atomic.Int64
-		make := func(fail func(off int64) error) *layout.Artifact {
+		with := func(fail func(off int64) error) *layout.Artifact {
 			a := storetest.Artifact(t, 1)
-			layers := append(a.Layers[:len(a.Layers):len(a.Layers)], counting(layout.Layer{Descriptor: largeDesc}, large, ranged, &read, fail))
+			layers := slices.Concat(a.Layers, []layout.Layer{counting(layout.Layer{Descriptor: largeDesc}, large, ranged, &read, fail)})
 			a, err := layout.NewArtifact(layout.ArtifactSpec{ArtifactType: "application/vnd.example.v1", Config: a.Config, Layers: layers})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return a
 		}
-		broken := make(func(off int64) error {
+		broken := with(func(off int64) error {
 			if off >= 32<<20 {
 				return down
 			}
@@ -177,7 +178,7 @@ func TestAnArchiveThatBrokeOffIsGoneOnWith(t *testing.T) {
 			t.Errorf("the partial: got %v, want ErrFormat", err)
 		}
 		read.Store(0)
-		whole := make(func(int64) error { return nil })
+		whole := with(func(int64) error { return nil })
 		if _, err := archive(t.Context(), name, false, layout.ArchiveContent{Artifact: whole, Tags: []string{"a-much-longer-tag"}}); err != nil {
 			t.Fatal(err)
 		}
