@@ -103,7 +103,11 @@ func (c *Client) delete(ctx context.Context, loc location.Location, opts DeleteO
 		return result, nil
 	}
 	if loc.Tag == "" {
-		return result, s.explain(s.store.Delete(ctx, loc.Reference(), layout.DeleteOptions{KeepTagged: !opts.Tagged}), result)
+		err := s.store.Delete(ctx, loc.Reference(), layout.DeleteOptions{KeepTagged: !opts.Tagged})
+		if err == nil {
+			err = s.deleteDangling(ctx, result)
+		}
+		return result, s.explain(err, result)
 	}
 	if err := s.explain(s.store.Delete(ctx, loc.Tag, layout.DeleteOptions{}), result); err != nil {
 		return nil, err
@@ -116,6 +120,20 @@ func (c *Client) delete(ctx context.Context, loc location.Location, opts DeleteO
 		}
 	}
 	return result, err
+}
+
+// deleteDangling deletes the tags of a manifest that is gone: some registries leave them.
+func (s *site) deleteDangling(ctx context.Context, r *DeleteResult) error {
+	for _, tag := range r.Tags {
+		desc, err := s.store.Resolve(ctx, tag)
+		if err != nil || desc.Digest != r.Digest { // as it should be, or somebody has set it anew
+			continue
+		}
+		if err := s.store.Delete(ctx, tag, layout.DeleteOptions{}); err != nil && !errors.Is(err, layout.ErrNotFound) {
+			return fmt.Errorf("the artifact is deleted, and tag %s points to nothing: %w", tag, err)
+		}
+	}
+	return nil
 }
 
 // plan finds out what goes and what stays.

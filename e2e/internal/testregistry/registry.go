@@ -51,6 +51,9 @@ type Options struct {
 	// AnonymousPull lets everybody read, with Token. A token is needed all the
 	// same.
 	AnonymousPull bool
+	// NoDelete answers every deletion of a manifest with 405, which is what a registry
+	// does unless it is configured.
+	NoDelete bool
 	// Middleware stands between the counting and the registry.
 	Middleware func(http.Handler) http.Handler
 }
@@ -114,6 +117,9 @@ func Start(t testing.TB, opts Options) *Server {
 func (s *Server) config(t testing.TB, opts Options, mux *http.ServeMux) *configuration.Configuration {
 	t.Helper()
 	c := openConfig(s.storage)
+	if opts.NoDelete {
+		delete(c.Storage, "delete")
+	}
 	switch opts.Auth {
 	case Htpasswd:
 		c.Auth = configuration.Auth{"htpasswd": {"realm": "tests", "path": htpasswd(t, opts.Users)}}
