@@ -24,10 +24,12 @@ func (s *session) diffCommand() *cli.Command {
 and the tensors of every safetensors, GGUF and PT2 file that changed. Of those
 it reads the headers alone: "other bytes" may mean that one number changed, or
 all of them. It does not compare LINKS, which says where a carton's bytes are
-and not what they are. With -q it prints nothing.
+and not what they are. With -q it prints nothing. Model files and folders that
+are no carton are compared by their content, which is read for that: with each
+other or with a carton, of which carton.toml is then left out.
 
-Exit code 0 says that the model hashes are the same, 1 that they are not. Errors
-are 2 and up: what fails with 1 elsewhere fails with 2 here.`,
+Exit code 0 says that the model hashes, or the files, are the same, 1 that they
+are not. Errors are 2 and up: what fails with 1 elsewhere fails with 2 here.`,
 		Flags: s.flags(nil, s.sourceFlags()),
 		Action: func(c *cli.Context) error {
 			err := run(c)
@@ -75,13 +77,18 @@ type tensorDiff struct {
 }
 
 func (s *session) runDiff(c *cli.Context) error {
-	a, b, err := s.openBoth(c)
+	a, err := s.open(c, c.Args().Get(0))
 	if err != nil {
 		return err
 	}
 	defer a.Close()
+	b, err := s.open(c, c.Args().Get(1))
+	if err != nil {
+		return err
+	}
 	defer b.Close()
-	d, err := inspect.Diff(c.Context, a, b, inspect.Options{Concurrency: s.concurrency, Local: true})
+	loose := a.loose != nil || b.loose != nil
+	d, err := inspect.Diff(c.Context, a, b, inspect.Options{Concurrency: s.concurrency, Local: true, Loose: loose})
 	if err != nil {
 		return fmt.Errorf("diff %s %s: %w", a.name, b.name, err)
 	}
@@ -158,6 +165,10 @@ func (s *session) printChange(c inspect.Change, d *inspect.Difference) {
 	if c.A.Size == c.B.Size {
 		sizes = fmt.Sprintf(" (%s)", errtext.Size(c.A.Size))
 	}
+	name := c.A.Path
+	if c.B.Path != name {
+		name += " -> " + c.B.Path
+	}
 	switch {
 	case c.A.Target != c.B.Target:
 		s.taggedf(styleOdd, "changed  ", "%s, was %s", shownPath(c.B), shownPath(c.A))
@@ -171,9 +182,9 @@ func (s *session) printChange(c inspect.Change, d *inspect.Difference) {
 	case c.A.Path == carton.InfoName && !noted(d, c.A.Path):
 		s.taggedf(styleOdd, "changed  ", "%s: the same fields, %s", c.A.Path, otherBytes)
 	case c.Compared && len(c.Tensors) == 0:
-		s.taggedf(styleOdd, "changed  ", "%s%s: same layout, %s", c.A.Path, sizes, otherBytes)
+		s.taggedf(styleOdd, "changed  ", "%s%s: same layout, %s", name, sizes, otherBytes)
 	default:
-		s.taggedf(styleOdd, "changed  ", "%s%s", c.A.Path, sizes)
+		s.taggedf(styleOdd, "changed  ", "%s%s", name, sizes)
 		s.printTensorChanges(c.Tensors)
 	}
 }

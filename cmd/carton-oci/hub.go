@@ -42,15 +42,11 @@ func (s *session) listHub(ctx context.Context, loc location.Location) (pack.List
 	return snapshot.Listing(), nil
 }
 
-// openHub opens a hub's repository for the commands that say what is there: its
-// files as they are, or for diff the carton that pack makes of them.
+// openHub opens a hub's repository for the commands that say what is there, or
+// compare it.
 func (s *session) openHub(c *cli.Context, out *source, loc location.Location) (*source, error) {
-	var open func(context.Context, pack.Listing, pack.Options) (*pack.Carton, error)
 	switch out.verb {
-	case "ls", "cat", "inspect", "tensors":
-		open = pack.ViewListing
-	case "diff":
-		open = pack.OpenListing
+	case "ls", "cat", "inspect", "tensors", "diff":
 	default:
 		return nil, withHint(out.fail(errNoCarton), "carton-oci pack %s makes a carton of it; inspect, tensors, ls, cat and diff take it as it is", out.name)
 	}
@@ -58,40 +54,12 @@ func (s *session) openHub(c *cli.Context, out *source, loc location.Location) (*
 	if err != nil {
 		return nil, out.fail(err)
 	}
-	src, err := open(c.Context, files, pack.Options{InfoText: s.diffInfo, AllowInvalid: true})
+	src, err := pack.ViewListing(c.Context, files, s.viewOptions(out))
 	if err != nil {
 		return nil, out.fail(err)
 	}
-	out.Source = src
-	if out.verb != "diff" {
-		out.loose, out.hashed = src, true
-	}
+	out.Source, out.loose, out.hashed = src, src, true
 	return out, nil
-}
-
-// openBoth opens the two sources of a diff. Of a hub's repository it is the carton
-// with the other one's carton.toml, as if that were packed again: what differs is
-// its files.
-func (s *session) openBoth(c *cli.Context) (a, b *source, err error) {
-	words := [2]string{c.Args().Get(0), c.Args().Get(1)}
-	var opened [2]*source
-	order := [2]int{0, 1}
-	if loc, err := location.Parse(words[0]); err == nil && loc.Kind == location.KindHub {
-		order = [2]int{1, 0}
-	}
-	for i, at := range order {
-		if opened[at], err = s.open(c, words[at]); err != nil {
-			if i > 0 {
-				opened[order[0]].Close()
-			}
-			return nil, nil, err
-		}
-		// What is no carton has none.
-		if info, err := carton.ReadMember(c.Context, opened[at], carton.InfoName, carton.MaxInfoBytes); err == nil {
-			s.diffInfo = info
-		}
-	}
-	return opened[0], opened[1], nil
 }
 
 // hintDamaged says what mends a repository whose files are not what a hub's list or

@@ -34,7 +34,6 @@ type session struct {
 	format, username, registryConfig string
 	noProgress, debug, passwordStdin bool
 	retriesMost                      int
-	diffInfo                         []byte // the carton.toml of what is compared with, nil for none
 
 	retries retries
 	drawing atomic.Bool // a display shows the retries

@@ -156,26 +156,36 @@ func (s *source) fail(err error) error {
 	return fmt.Errorf("%s %s: %w", s.verb, s.name, hintToUpdate(s.name, err))
 }
 
-// errNoCarton is what verify and diff say of loose files.
+// errNoCarton is what verify says of loose files.
 var errNoCarton = errors.New("is no carton: nothing says what its files should be")
 
 // openLoose opens model files and folders that are no carton, for the commands
-// that say what is there. What compares it with something wants a carton.
+// that say what is there or compare it. What is verified must be a carton.
 func (s *session) openLoose(c *cli.Context, out *source, path string) (*source, error) {
 	switch out.verb {
-	case "ls", "cat", "inspect", "tensors":
+	case "ls", "cat", "inspect", "tensors", "diff":
 	default:
-		return nil, withHint(out.fail(errNoCarton), "carton-oci pack %s makes a carton of it; inspect, tensors, ls and cat take it as it is", out.name)
+		return nil, withHint(out.fail(errNoCarton), "carton-oci pack %s makes a carton of it; inspect, tensors, diff, ls and cat take it as it is", out.name)
 	}
-	src, err := pack.OpenLoose(c.Context, []string{path}, pack.Options{})
+	if out.verb == "diff" {
+		s.showProgress("hash")
+	}
+	src, err := pack.OpenLoose(c.Context, []string{path}, s.viewOptions(out))
+	s.stopProgress()
 	if err != nil {
 		return nil, out.fail(err)
 	}
 	out.Source, out.loose = src, src
-	if !s.quiet && !s.json && out.verb != "cat" {
+	if !s.quiet && !s.json && out.verb != "cat" && out.verb != "diff" {
 		s.notef("%s is no carton: this is what pack would make one of; nothing is verified", out.name)
 	}
 	return out, nil
+}
+
+// viewOptions are those for files that are no carton: what compares them needs their
+// hashes.
+func (s *session) viewOptions(of *source) pack.Options {
+	return pack.Options{Hashes: of.verb == "diff", Progress: s.progress}
 }
 
 // wantHash refuses to print a model hash that is none.

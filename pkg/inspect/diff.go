@@ -12,7 +12,8 @@ import (
 
 // Difference is in what two cartons, a and b, differ.
 type Difference struct {
-	// Same says that the model hashes are the same, and then nothing differs.
+	// Same says that the model hashes are the same, and then nothing differs; of what
+	// is no carton, that all files are the same.
 	Same bool
 	// Info are the fields of carton.toml that differ.
 	Info []FieldChange
@@ -78,10 +79,28 @@ func Diff(ctx context.Context, a, b carton.Source, opts Options) (*Difference, e
 		return nil, fmt.Errorf("second carton: %w", err)
 	}
 	d.compareMembers(inA, inB)
+	if opts.Loose {
+		d.compareLoose(inA, inB)
+	}
 	if err := d.compareInfo(ctx, a, b); err != nil {
 		return nil, err
 	}
 	return d, d.compareContents(ctx, a, b, opts)
+}
+
+// compareLoose leaves out what only a carton has. Where either side is one file, its
+// name says nothing.
+func (d *Difference) compareLoose(inA, inB []carton.Member) {
+	made := func(m carton.Member) bool { return m.Path == carton.InfoName || m.Path == carton.IndexName }
+	files := func(members []carton.Member) int { return len(slices.DeleteFunc(slices.Clone(members), made)) }
+	d.Added, d.Removed = slices.DeleteFunc(d.Added, made), slices.DeleteFunc(d.Removed, made)
+	if files(inA) == 1 && files(inB) == 1 {
+		d.Renamed = nil
+		if len(d.Added) == 1 && len(d.Removed) == 1 {
+			d.Added, d.Removed, d.Changed = nil, nil, []Change{{A: d.Removed[0], B: d.Added[0]}}
+		}
+	}
+	d.Same = len(d.Added)+len(d.Removed)+len(d.Changed)+len(d.Renamed) == 0
 }
 
 // compareMembers sorts out what is in one carton and what is in both. Members

@@ -44,4 +44,8 @@ type Options struct {
 	// Through reads PT2 archives also in members where ranges are expensive, which
 	// costs two passes or more over each.
 	Through bool
+	// Loose says to [Diff] that A or B is no carton: what a carton has and files
+	// don't, carton.toml and tensor_data/index.toml, is not compared with nothing,
+	// and where both are one file, the names don't matter.
+	Loose bool
 }

@@ -388,9 +388,6 @@ func (p *packer) addFolders() error {
 			}
 		}
 	}
-	if p.opts.InfoText != nil {
-		p.given = p.opts.InfoText
-	}
 	if p.opts.InfoFile == "" {
 		return nil
 	}

@@ -14,7 +14,8 @@ import (
 // said. What Open would refuse as broken is a warning.
 //
 // Content is not verified: nothing says what it should be. The hashes of members
-// and MANIFEST tell files apart and nothing else, and are not to be shown.
+// and MANIFEST tell files apart and nothing else, and are not to be shown; they are
+// those of the files, and content is verified by them, where Options.Hashes asks for it.
 func OpenLoose(ctx context.Context, paths []string, opts Options) (*Carton, error) {
 	opts.AllowInvalid = true
 	return pack(opts, func(p *packer) error { return p.view(ctx, func() error { return p.collect(paths) }) })
@@ -22,6 +23,14 @@ func OpenLoose(ctx context.Context, paths []string, opts Options) (*Carton, erro
 
 func (p *packer) view(ctx context.Context, collect func() error) error {
 	if err := p.look(ctx, collect); err != nil {
+		return err
+	}
+	if p.opts.Hashes {
+		if err := p.hashAll(ctx); err != nil {
+			return err
+		}
+		src, err := newSource(p.files, p.roots)
+		p.out.Source = src
 		return err
 	}
 	for _, f := range p.files {

@@ -1,6 +1,8 @@
 package pack_test
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -79,5 +81,31 @@ func TestIsLoose(t *testing.T) {
 		if got := pack.IsLoose(c.name); got != c.want {
 			t.Errorf("%s: got %v, want %v", filepath.Base(c.name), got, c.want)
 		}
+	}
+}
+
+// TestHashesOfLooseFiles: where they are asked for, they are those of the content, and
+// a file that changes is noticed.
+func TestHashesOfLooseFiles(t *testing.T) {
+	dir := tree(t, map[string]string{"a.bin": "same", "b.bin": "same", "c.txt": "other"})
+	c, err := pack.OpenLoose(t.Context(), []string{dir}, pack.Options{Hashes: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	want := open(t, noop, dir).Manifest()
+	for _, e := range c.Manifest().Entries() {
+		if w, ok := want.Lookup(e.Path); !ok || w.Hash != e.Hash {
+			t.Errorf("got %v, want %v", e, w)
+		}
+	}
+	write(t, dir, map[string]string{"a.bin": "diff"})
+	r, err := c.Open(t.Context(), "model/a.bin")
+	if err == nil {
+		_, err = io.ReadAll(r)
+		r.Close()
+	}
+	if !errors.Is(err, carton.ErrChecksum) {
+		t.Errorf("got %v, want ErrChecksum", err)
 	}
 }

@@ -48,9 +48,7 @@ func (p *packer) rename(f *file) error {
 }
 
 // keepsInfo reports whether carton.toml is given.
-func (p *packer) keepsInfo() bool {
-	return p.given != nil || p.opts.InfoFile != "" || p.opts.InfoText != nil
-}
+func (p *packer) keepsInfo() bool { return p.given != nil || p.opts.InfoFile != "" }
 
 // wasmMagic begins every WebAssembly module.
 const wasmMagic = "\x00asm"

@@ -21,8 +21,6 @@ type Options struct {
 	// InfoFile is a carton.toml that is kept byte for byte. Nothing above may be
 	// given beside it.
 	InfoFile string
-	// InfoText is a carton.toml in InfoFile's place.
-	InfoText []byte
 	// Misc is a folder that becomes misc/.
 	Misc string
 	// TensorData is a folder that becomes tensor_data/. It holds an index.toml.
@@ -42,6 +40,10 @@ type Options struct {
 	// files of at most so many, as the tools of those formats do; 0 cuts nothing. One
 	// tensor is never cut.
 	Shard int64
+
+	// Hashes makes [OpenLoose] and [ViewListing] hash the files whose hashes nobody
+	// told, so that they can be compared with others: all are read.
+	Hashes bool
 
 	// Update packs a folder that is a carton, whose files were changed, with a new
 	// MANIFEST. Its carton.toml stays as it is, and so does the folder.

@@ -92,7 +92,7 @@ func pack(opts Options, run func(p *packer) error) (*Carton, error) {
 }
 
 func (p *packer) run(ctx context.Context, collect func() error) error {
-	if p.opts.InfoFile != "" || p.opts.InfoText != nil {
+	if p.opts.InfoFile != "" {
 		if what := p.opts.describes(); what != "" {
 			return optionsf("a carton.toml is given, and %s beside it: give one of them", what)
 		}

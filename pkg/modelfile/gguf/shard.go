@@ -13,8 +13,8 @@ import (
 // before all keys.
 const splitKeysBytes = 128
 
-// Shards cuts a model, the files with these headers, at its tensors into files of at
-// most most bytes, as gguf-split does; one that holds a single tensor may be larger.
+// Shards cuts a model, the files with these headers, at its tensors into files of no
+// more than most bytes, as gguf-split does; one that holds a single tensor may be larger.
 // The first has all keys of the first file, the others those of parts alone, and so
 // the default alignment. Of a model that fits into one file there is one shard. A
 // tensor whose type is not known here can't be cut: its size is not known.

@@ -23,8 +23,8 @@ func ShardName(base string, number, of int) string {
 	return fmt.Sprintf("%s-%05d-of-%05d.safetensors", base, number, of)
 }
 
-// Shards cuts a model, the files with these headers, at its tensors into files of at
-// most most bytes; one that holds a single tensor may be larger. Tensors stay in the
+// Shards cuts a model, the files with these headers, at its tensors into files of no
+// more than most bytes; one that holds a single tensor may be larger. Tensors stay in the
 // order of the files, and of their bytes. Each file has the metadata of the first
 // that has any. Of a model that fits into one file there is one shard.
 func Shards(headers []*Header, most int64) ([]modelfile.Shard, error) {
