@@ -50,6 +50,9 @@ func (s *session) packLoose(c *cli.Context, source string, to location.Location,
 	if err != nil {
 		return nil, err
 	}
+	if loc.Kind == location.KindHub {
+		s.notef("%s is the commit %s", loc, loose.Snapshot)
+	}
 	for _, f := range loose.Filled {
 		if f.Field == "runner.runner_name" {
 			s.notef("filled in %s = %s (%s)", f.Field, f.Value, f.From)

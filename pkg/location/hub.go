@@ -1,6 +1,8 @@
 package location
 
 import (
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/hubname"
@@ -41,4 +43,19 @@ func whyNoHub(err error, rest string) error {
 		return hint.With(err, "one file of a repository is chosen by patterns: %s '*' %s FILE", hint.PackExclude, hint.PackInclude)
 	}
 	return hint.With(err, "a revision follows an @, and is a branch, a tag or a commit")
+}
+
+// hubPage returns the name here of the repository that a page of huggingface.co is
+// about, "" for any other address, and for a file's.
+func hubPage(u *url.URL) string {
+	host := strings.TrimPrefix(strings.ToLower(u.Host), "www.")
+	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
+	switch {
+	case host != "huggingface.co" && host != "hf.co", len(parts) < 2, len(parts) > 2 && !slices.Contains([]string{"tree", "blob"}, parts[2]),
+		hubname.CheckRepository(parts[0]+"/"+parts[1]) != nil, slices.Contains([]string{"datasets", "spaces", "docs", "api"}, parts[0]):
+		return ""
+	case len(parts) > 3 && hubname.CheckRevision(parts[3]) == nil:
+		return HubPrefix + parts[0] + "/" + parts[1] + "@" + parts[3]
+	}
+	return HubPrefix + parts[0] + "/" + parts[1]
 }

@@ -54,12 +54,13 @@ func TestWhatIsWhat(t *testing.T) {
 		"m.oci.tar/x.carton":             {Path: "m.oci.tar/x.carton"},
 
 		// The spelling of Helm, Flux and KServe is a registry to everybody.
-		"oci://ghcr.io/org/m:1":        {Kind: KindRegistry, Registry: "ghcr.io", Repository: "org/m", Tag: "1"},
-		"OCI://localhost:5000/org/m:1": {Kind: KindRegistry, Registry: "localhost:5000", Repository: "org/m", Tag: "1"},
-		"oci://h.io/m@" + aDigest:      {Kind: KindRegistry, Registry: "h.io", Repository: "m", Digest: aDigest},
-		"oci://h.io/m.carton":          {Kind: KindRegistry, Registry: "h.io", Repository: "m.carton"},
-		"oci:/abs/lay:1":               {Kind: KindLayout, Path: "/abs/lay", Tag: "1"},
-		"HTTPS://h/m.carton":           {Kind: KindURL, URL: "https://h/m.carton"},
+		"oci://ghcr.io/org/m:1":                              {Kind: KindRegistry, Registry: "ghcr.io", Repository: "org/m", Tag: "1"},
+		"OCI://localhost:5000/org/m:1":                       {Kind: KindRegistry, Registry: "localhost:5000", Repository: "org/m", Tag: "1"},
+		"oci://h.io/m@" + aDigest:                            {Kind: KindRegistry, Registry: "h.io", Repository: "m", Digest: aDigest},
+		"oci://h.io/m.carton":                                {Kind: KindRegistry, Registry: "h.io", Repository: "m.carton"},
+		"oci:/abs/lay:1":                                     {Kind: KindLayout, Path: "/abs/lay", Tag: "1"},
+		"HTTPS://h/m.carton":                                 {Kind: KindURL, URL: "https://h/m.carton"},
+		"https://huggingface.co/org/m/resolve/main/m.carton": {Kind: KindURL, URL: "https://huggingface.co/org/m/resolve/main/m.carton"},
 		// A hub's repository, as its own tools and others write it.
 		"hf:org/m":              {Kind: KindHub, Repository: "org/m"},
 		"hf:gpt2":               {Kind: KindHub, Repository: "gpt2"},
@@ -144,6 +145,8 @@ func TestOtherProgramsNamesOfPlaces(t *testing.T) {
 		"containers-storage:m:1":                   "skopeo copy",
 		"dir:/tmp/m":                               "skopeo copy",
 		"huggingface://org/m":                      "hf:ORG/NAME",
+		"https://huggingface.co/org/m":             "write hf:org/m ",
+		"https://hf.co/org/m/tree/v1":              "write hf:org/m@v1 ",
 		"s3://bucket/m.carton":                     "https://",
 		"gs://bucket/m.carton?token=secret":        "https://",
 		"file:///tmp/m.carton":                     "the path alone",

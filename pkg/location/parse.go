@@ -153,6 +153,9 @@ func parseURL(s string) (Location, error) {
 		return Location{}, Errorf(s, "want https://host/path")
 	}
 	secret.AddQuery(u)
+	if repository := hubPage(u); repository != "" {
+		return Location{}, hint.With(Errorf(s, "is a page of the hub, and no carton"), "write %s for the repository", repository)
+	}
 	return Location{Kind: KindURL, URL: s}, nil
 }
 

@@ -159,6 +159,7 @@ func (p *packer) took(w *walk) error {
 		return &carton.Error{Kind: carton.ErrFormat, Msg: "holds no files"}
 	}
 	p.warnGone(w)
+	p.hintInclude(w)
 	p.files, p.out.LeftOut = append(p.files, w.files...), w.leftOut
 	return nil
 }

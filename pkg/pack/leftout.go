@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // IgnoreFile is the file in the root of a folder that is packed which says what
@@ -125,6 +126,22 @@ func (p *packer) rulesOf(files fs.FS) (rules, error) {
 		r = append(r, rule{pattern: x, back: true})
 	}
 	return r, nil
+}
+
+// hintInclude says what Include does where it did nothing: other programs take it for
+// a choice of what is wanted.
+func (p *packer) hintInclude(w *walk) {
+	if len(p.opts.Include) == 0 {
+		return
+	}
+	without := w.rules[:len(w.rules)-len(p.opts.Include)]
+	for _, f := range w.files {
+		if without.leavesPath(strings.TrimPrefix(f.path, w.below)) {
+			return
+		}
+	}
+	p.out.Hints = append(p.out.Hints, hint.New("%s brings back what is left out, and nothing was that it matches; to pack what it matches and nothing else, add %s '*'",
+		hint.PackInclude, hint.PackExclude))
 }
 
 // readIgnoreFile reads an [IgnoreFile], where there is one.

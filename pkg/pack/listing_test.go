@@ -73,6 +73,32 @@ func TestAListingIsTheCartonOfTheFolder(t *testing.T) {
 	}
 }
 
+// Include alone chooses nothing, as it would elsewhere, and that is said.
+func TestIncludeAlone(t *testing.T) {
+	files := repository(t, 100)
+	for _, c := range []struct {
+		exclude, include []string
+		hinted           bool
+		members          int
+	}{
+		{nil, []string{"*.safetensors"}, true, 6},
+		{[]string{"*"}, []string{"*.safetensors"}, false, 3},
+		{nil, []string{".gitattributes"}, false, 7},
+	} {
+		opts := noop
+		opts.Include, opts.Exclude = c.include, c.exclude
+		src, err := pack.OpenListing(t.Context(), listed(files, nil), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		members, _ := src.Members(t.Context())
+		if got := len(src.Hints) > 0; got != c.hinted || len(members) != c.members {
+			t.Errorf("%q, %q: got the hints %q and %d members", c.exclude, c.include, src.Hints, len(members))
+		}
+		src.Close()
+	}
+}
+
 func TestAListingKeepsThePromisesOfASource(t *testing.T) {
 	files := repository(t, 1000)
 	opened := func(l pack.Listing) *pack.Carton {
