@@ -135,7 +135,11 @@ func TestContainerdMountsTheUnpackedCarton(t *testing.T) {
 				u.push(t, append([]string{file, ref, "--image"}, tt.flags...)...)
 			}
 			u.must(t, "pull", ref, "--unpack", "tree")
-			sameTree(t, mountTree(t, c.Mount(t, ref+"-image")), withModels(mountTree(t, u.path("tree"))))
+			mount := c.Mount(t, ref+"-image")
+			sameTree(t, mountTree(t, mount), withModels(mountTree(t, u.path("tree"))))
+			if name == "large files" {
+				signedAndMounted(t, u, file, mount)
+			}
 		})
 	}
 }

@@ -57,6 +57,19 @@ func TestSignedOnceVerifiedInEveryPlace(t *testing.T) {
 	}
 }
 
+// signedAndMounted verifies the signature of a file on the folder that containerd mounts.
+func signedAndMounted(t *testing.T, u *user, file, mount string) {
+	t.Helper()
+	u = u.with("COSIGN_PASSWORD=pw")
+	u.must(t, "keygen", "-o", "org")
+	u.must(t, "keygen", "-o", "other")
+	u.must(t, "sign", file, "--key", "org.key", "-o", "m.sig")
+	u.must(t, "verify", mount, "--key", "org.pub", "--signature", "m.sig")
+	if r := u.run(t, "verify", mount, "--key", "other.pub", "--signature", "m.sig"); r.code != 5 {
+		t.Errorf("the mount, by another key: exit code %d, want 5\n%s", r.code, r.stderr)
+	}
+}
+
 // A policy refuses whatever flags say, and no secret of a key gets out.
 func TestPolicyOfTheUser(t *testing.T) {
 	u := newUser(t).with("COSIGN_PASSWORD=hunter2hunter2")
