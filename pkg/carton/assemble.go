@@ -21,7 +21,8 @@ type AssembleOptions struct {
 	// symlinks, and members outside of model/ unless the source has them linked,
 	// because loaders don't check the hash of linked metadata.
 	Thin *Links
-	// Copies, which may be nil, are what is here already of the members.
+	// Copies, which may be nil, are what is here already of the members. They are
+	// closed before the output takes its name, which one of them may have.
 	Copies *Copies
 	// Progress is told about every member that is read.
 	Progress progress.Func
@@ -56,7 +57,9 @@ func Assemble(ctx context.Context, name string, src Source, opts AssembleOptions
 		return err
 	}
 	a := &assembly{out: out, partial: download.NewPartial(out), transfer: transfer{src, opts.Concurrency, opts.Progress, opts.Copies}}
-	if err := a.partial.End(a.fill(ctx, opts.Thin)); err != nil {
+	err = a.fill(ctx, opts.Thin)
+	opts.Copies.Close() // Windows replaces nothing that is open
+	if err := a.partial.End(err); err != nil {
 		return err
 	}
 	if opts.Resumed != nil {

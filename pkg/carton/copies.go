@@ -88,8 +88,11 @@ func (c *Copies) Refused() []error {
 	return c.refused
 }
 
-// Close closes what was added.
+// Close closes what was added, and forgets it. A nil Copies has nothing to close.
 func (c *Copies) Close() error {
+	if c == nil {
+		return nil
+	}
 	var errs []error
 	for _, src := range c.cartons {
 		errs = append(errs, src.Close())
@@ -97,6 +100,7 @@ func (c *Copies) Close() error {
 	for _, f := range c.folders {
 		errs = append(errs, f.root.Close())
 	}
+	c.cartons, c.byHash, c.folders = nil, nil, nil
 	return errors.Join(errs...)
 }
 

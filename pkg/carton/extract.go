@@ -39,7 +39,8 @@ type ExtractOptions struct {
 	Folder string
 	// Concurrency is how many members, or ranges of them, are read at once; 0 is 8.
 	Concurrency int
-	// Copies, which may be nil, are what is here already of the members.
+	// Copies, which may be nil, are what is here already of the members. They are
+	// closed before the output takes its name, which one of them may have.
 	Copies *Copies
 	// Progress is told about every member that is read.
 	Progress progress.Func
@@ -79,7 +80,9 @@ func Extract(ctx context.Context, dir string, src Source, opts ExtractOptions) e
 		out:      out,
 		partial:  download.NewPartial(out),
 	}
-	if err := x.partial.End(x.fill(ctx, opts)); err != nil {
+	err = x.fill(ctx, opts)
+	opts.Copies.Close() // Windows replaces nothing that is open
+	if err := x.partial.End(err); err != nil {
 		return err
 	}
 	if opts.Resumed != nil {
