@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
 // What is answered to a habit is a command line that is right, and no habit is the
@@ -44,6 +46,38 @@ func TestHabits(t *testing.T) {
 			if _, err := reorder(app, strings.Fields(line[1])); err != nil {
 				t.Errorf("--%s: %s: %v", habit, line[0], err)
 			}
+		}
+	}
+}
+
+// What people type first, and what they are told.
+func TestListedHabits(t *testing.T) {
+	for line, want := range map[string]string{
+		"list m.carton":               "carton-oci tags REPOSITORY lists tags, carton-oci ls SOURCE the members of a carton",
+		"images":                      "carton-oci tags REPOSITORY lists the tags of a repository; carton-oci ls SOURCE the members of a carton",
+		"copy h.io/m:1 h.io/m:2":      "carton-oci cp REF REF2",
+		"rmi h.io/m:1":                "carton-oci rm REF",
+		"delete h.io/m:1":             "carton-oci rm REF",
+		"retag h.io/m:1 2":            "carton-oci tag REF TAG",
+		"save h.io/m:1":               "carton-oci cp REF m.oci.tar keeps an artifact in a tar",
+		"login -p secret h.io":        "--password-stdin reads the password from standard input: on a command line others can see it",
+		"inspect --raw h.io/m:1":      "carton-oci manifest prints the manifest as it is",
+		"pull --local-dir d h.io/m:1": "--unpack DIR writes a folder",
+		"pull -dq h.io/m:1":           "letters are not joined: every flag stands by itself, as -q does",
+		"pull h.io/m:1 --output f":    "",
+		"push m.carton -t h.io/m:1":   "the tag belongs to REF: host/repository:TAG",
+		"push --all m h.io/m:1":       "--help --all shows every flag",
+		"pusg m h.io/m:1":             "did you mean push?",
+		"pull h.io/m:1 --froce":       "did you mean --force?",
+	} {
+		app := newApp(&session{printer: &printer{out: io.Discard, err: io.Discard}})
+		_, err := reorder(app, strings.Fields(line))
+		var got []string
+		for _, h := range hint.Of(err) {
+			got = append(got, h.Text(commandNames))
+		}
+		if strings.Join(got, "; ") != want || err != nil && exitCode(err) != exitUsage {
+			t.Errorf("%s: got %v and the hint %q, want %q", line, err, got, want)
 		}
 	}
 }
