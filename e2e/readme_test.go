@@ -149,7 +149,7 @@ func pageScript(t *testing.T, page string) (script string, commands int) {
 }
 
 // isRun are the lines that are run.
-var isRun = regexp.MustCompile(`^(\$ |COSIGN_PASSWORD=\w+ |\w+=\$\()?carton-oci |^(source|cmp|echo) `)
+var isRun = regexp.MustCompile(`^(\$ |COSIGN_PASSWORD=\w+ |\w+=\$\()?carton-oci |^(eval|cmp|echo) `)
 
 // exitCode is how a comment behind a command names the code that it exits with.
 var exitCode = regexp.MustCompile(`# exit code (\d):`)

@@ -30,7 +30,8 @@ Environment: DOCKER_CONFIG, REGISTRY_AUTH_FILE (credentials), HTTPS_PROXY,
 NO_PROXY, SSL_CERT_FILE, SOURCE_DATE_EPOCH, CARTON_OCI_CACHE (a folder that
 remembers uploads under way; empty for none), CARTON_OCI_MEDIA_TYPES (the family
 of media types that push writes: cnai, cncf or cnai-draft), CARTON_OCI_POLICY (a
-file that says whose signatures are wanted), COSIGN_PASSWORD (of private keys).
+file that says whose signatures are wanted), COSIGN_PASSWORD (of private keys),
+NO_COLOR, CLICOLOR.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, or a local file that is not there,
 3 content does not match its hash or breaks the format, 4 no such tag, artifact

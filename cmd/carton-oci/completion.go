@@ -22,7 +22,7 @@ func (s *session) completionCommand() *cli.Command {
 		ArgsUsage: "SHELL",
 		UsageText: "carton-oci completion bash",
 		Description: `SHELL is bash, zsh, fish or powershell. Where each shell wants it:
-  source <(carton-oci completion bash)          in ~/.bashrc
+  eval "$(carton-oci completion bash)"          in ~/.bashrc
   source <(carton-oci completion zsh)           in ~/.zshrc, behind compinit
   carton-oci completion fish | source           in ~/.config/fish/config.fish
   carton-oci completion powershell | Out-String | Invoke-Expression

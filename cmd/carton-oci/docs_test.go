@@ -76,11 +76,16 @@ func TestTroubleshootingQuotesTheProgram(t *testing.T) {
 func TestPagesShowCommandsThatExist(t *testing.T) {
 	app := newApp(&session{printer: &printer{out: io.Discard, err: io.Discard}})
 	lines := 0
-	for _, page := range []string{"README.md", "docs/getting-started.md", "docs/from-oras.md", "docs/troubleshooting.md", "docs/kubernetes.md", "docs/packing.md", "docs/hub.md"} {
-		for _, found := range regexp.MustCompile("(?m)`carton-oci ([^`\n]+)`|^\\$? ?carton-oci (.+)$").FindAllStringSubmatch(readPage(t, page), -1) {
-			line, _, _ := strings.Cut(found[1]+found[2], " #")
+	pages, err := filepath.Glob(filepath.Join(testenv.Root(), "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "README.md") {
+		page = strings.TrimPrefix(filepath.ToSlash(page), filepath.ToSlash(testenv.Root())+"/")
+		for _, line := range commandsIn(readPage(t, page)) {
+			line, _, _ = strings.Cut(line, " #")
 			line, _, _ = strings.Cut(line, " | ")
-			words := strings.Fields(strings.NewReplacer("'", "", `"`, "", "$(", "", ")", "", `\|`, "").Replace(line))
+			words := strings.Fields(strings.NewReplacer("'", "", `"`, "", "$(", "", ")", "").Replace(line))
 			lines++
 			if _, err := reorder(app, words); err != nil {
 				t.Errorf("%s: carton-oci %s: %v", page, line, err)
@@ -90,4 +95,26 @@ func TestPagesShowCommandsThatExist(t *testing.T) {
 	if lines < 60 {
 		t.Errorf("got %d command lines, want 60 and more", lines)
 	}
+}
+
+// commandsIn returns the command lines of ours in a page: those of its blocks, and
+// those that are code in its text.
+func commandsIn(page string) []string {
+	block, inText := regexp.MustCompile(`^\$? ?carton-oci (.+)$`), regexp.MustCompile("`carton-oci ([^`]+)`")
+	var out []string
+	fenced := false
+	for line := range strings.SplitSeq(page, "\n") {
+		from := inText
+		switch {
+		case strings.HasPrefix(line, "```"):
+			fenced = !fenced
+			continue
+		case fenced:
+			from = block
+		}
+		for _, found := range from.FindAllStringSubmatch(line, -1) {
+			out = append(out, found[1])
+		}
+	}
+	return out
 }
