@@ -23,6 +23,10 @@
 // artifact's. A push that would leave one of another model behind is refused
 // unless it says so.
 //
+// A copy ([Client.Copy]) has the digest of its source, and takes along what belongs to
+// that where it is asked to. What is a carton, or says that it is one, is vouched for; all
+// else is known by its digests alone. The tag moves when all of it is there.
+//
 // What is published was verified. An artifact that is pushed is copied as it is,
 // unless a form is asked for; then, and where an image form shares its layers, all
 // that other programs would unpack is read and compared with MANIFEST first.

@@ -25,6 +25,11 @@
 // size and digest were right; [Store] implementations complete no upload and
 // give no file its final name before that.
 //
+// An archive is read as it lies ([Archive]): one pass over the headers of a tar, which
+// may hold the files of an image layout, each once, and nothing else. One that is
+// written ([ArchiveWriter]) is planned before its first byte, is a pure function of what
+// it holds, and has no name and no headers until all of it is there and verified.
+//
 // The image manifest goes last ([Push]): what a tag points to is always complete,
 // and what a layer's source has to say against its content (Layer.Vouch) was heard.
 //
