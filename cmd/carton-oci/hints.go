@@ -44,7 +44,6 @@ var commandNames = map[hint.Name]string{
 	hint.Shard:            "--shard",
 	hint.Runner:           "--runner",
 	hint.RunnerOpts:       "--opt",
-	hint.SignForce:        "--force",
 	hint.SignOutput:       "-o",
 	hint.Signature:        "--signature",
 	hint.Thin:             "--thin",

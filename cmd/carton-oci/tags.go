@@ -58,7 +58,7 @@ func (s *session) runTags(c *cli.Context, all, signed bool) error {
 		case s.json:
 			list = append(list, tag)
 		case signed && !s.quiet:
-			s.linef("%s\t%s", tag, count(counts[tag], "signature"))
+			s.linef("%s  %s", tag, count(counts[tag], "signature"))
 		default:
 			s.linef("%s", tag)
 		}

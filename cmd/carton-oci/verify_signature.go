@@ -56,7 +56,7 @@ func (s *session) openSigned(c *cli.Context, ask *askedOfVerify) (*source, error
 	if err != nil && ask.asked != nil && len(ask.asked.Signatures) > 1 {
 		for _, j := range ask.asked.Signatures {
 			if j.Err != nil {
-				s.warnf("the signature %s %v", j.Of, j.Err)
+				s.warnf("the signature %s: %v", j.Of, j.Err)
 			}
 		}
 	}
@@ -99,7 +99,7 @@ func signatureLines(v verdict) []string {
 	for _, x := range v.Signatures {
 		switch {
 		case !x.Counts:
-			lines = append(lines, fmt.Sprintf("does not count: the signature %s %s", x.Of, x.Message))
+			lines = append(lines, fmt.Sprintf("does not count: the signature %s: %s", x.Of, x.Message))
 		case x.PredicateType == signature.PredicateImage:
 			lines = append(lines, fmt.Sprintf("signed by %s: this artifact (%s)", x.Signer, x.Of))
 		default:

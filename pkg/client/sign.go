@@ -236,9 +236,6 @@ func writeSmall(name string, content []byte, replace bool) (existed bool, err er
 	}
 	f, err := place.Create(name, place.Options{Replace: replace})
 	if err != nil {
-		if errors.Is(err, carton.ErrExist) {
-			err = hint.With(err, "it holds another signature: %s replaces it, %s FILE writes another file", hint.SignForce, hint.SignOutput)
-		}
 		return false, err
 	}
 	if _, err = f.WriteAt(content, 0); err == nil {

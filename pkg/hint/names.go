@@ -35,7 +35,6 @@ const (
 	// Signature is a field of several.
 	Signature Name = "client.OpenOptions.Signature"
 
-	SignForce  Name = "client.SignOptions.Force"
 	SignOutput Name = "client.SignOptions.Output"
 	// Concurrency is a field of several.
 	Concurrency Name = "client.PushOptions.Concurrency"

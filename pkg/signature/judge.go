@@ -114,7 +114,7 @@ func Decide(list []Judgement) error {
 			at++
 		}
 		if at < rank {
-			best, rank = fmt.Errorf("the signature %s %w", errtext.Short(j.Of), j.Err), at
+			best, rank = fmt.Errorf("the signature %s: %w", errtext.Short(j.Of), j.Err), at
 		}
 	}
 	if n := len(list) - 1; n > 0 {
