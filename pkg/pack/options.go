@@ -41,8 +41,8 @@ type Options struct {
 	// tensor is never cut.
 	Shard int64
 
-	// Hashes makes [OpenLoose] and [ViewListing] hash the files whose hashes nobody
-	// told, so that they can be compared with others: all are read.
+	// Hashes makes [OpenLoose] hash the files, as [ViewListing] always does, so that they
+	// can be compared with others: all are read.
 	Hashes bool
 
 	// Update packs a folder that is a carton, whose files were changed, with a new
