@@ -329,3 +329,32 @@ func TestARevisionThatMoves(t *testing.T) {
 		t.Errorf("got the commit %s, %v, want %s", src.Snapshot, err, first)
 	}
 }
+
+// A mirror that gives no ranges is read from the beginning, by one request at a time.
+func TestAHubWithoutRanges(t *testing.T) {
+	h := hubtest.New(t, hubtest.Config{})
+	f := hubtest.Safetensors("a.safetensors", 12<<20, 1)
+	h.Commit("org/m", f)
+	h.Hook = func(_ http.ResponseWriter, r *http.Request) bool {
+		r.Header.Del("Range")
+		return false
+	}
+	src, err := packed(t.Context(), client(t, h, ""), "org/m", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if n, err := everything(t.Context(), src); err != nil || n < 12<<20 {
+		t.Errorf("read %d bytes: %v", n, err)
+	}
+	r, err := src.OpenRange(t.Context(), "model/a.safetensors", 5<<20, 6<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	want := make([]byte, 6<<20)
+	_, _ = f.ReadAt(want, 5<<20)
+	if got, err := io.ReadAll(r); err != nil || string(got) != string(want) {
+		t.Errorf("a range: got %d bytes that are not those of the file: %v", len(got), err)
+	}
+}
