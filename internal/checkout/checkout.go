@@ -19,13 +19,11 @@
 package checkout
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -109,7 +107,7 @@ func ofGit(ctx context.Context, dir string) (*Source, error) {
 	}
 	s := &Source{Revision: revision}
 	var exit *exec.ExitError
-	switch _, err := git(ctx, dir, "diff", "--quiet", "--no-ext-diff", "--no-textconv", "HEAD"); {
+	switch err := unchanged(ctx, cmp.Or(dir, "."), 0); {
 	case errors.As(err, &exit) && exit.ExitCode() == 1:
 		s.Revision += dirty
 		s.warnf("files of commit %s are changed in the checkout: the revision ends in %s", revision[:12], dirty)
@@ -151,25 +149,6 @@ func remoteOf(ctx context.Context, dir string) string {
 	}
 	address, _ := git(ctx, dir, "remote", "get-url", names)
 	return address
-}
-
-// git runs git without a network, questions, or programs that the checkout's own
-// settings name where they can be done without.
-func git(ctx context.Context, dir string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", cmp.Or(dir, "."), "-c", "core.fsmonitor=false"}, args...)...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1")
-	cmd.WaitDelay = time.Second
-	var out bytes.Buffer
-	cmd.Stdout = &out
-	stderr := &bytes.Buffer{}
-	cmd.Stderr = stderr
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			err = fmt.Errorf("git does not answer: %w", ctx.Err())
-		}
-		return "", &gitError{err, stderr.String()}
-	}
-	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
 // gitError is an error with what git said.
