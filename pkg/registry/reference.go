@@ -175,19 +175,28 @@ func namesHost(s string) bool {
 }
 
 // checkHost accepts a DNS name, an IPv4 address or a bracketed IPv6 address,
-// with a port or without.
+// with a port or without. An address and a port are written in one way: what is known
+// of a registry (a policy, credentials) is found by its name.
 func checkHost(host string) error {
 	name := host
 	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
 		name = host[:i]
-		if port, err := strconv.ParseUint(host[i+1:], 10, 16); err != nil || port == 0 {
+		port, err := strconv.ParseUint(host[i+1:], 10, 16)
+		if err != nil || port == 0 {
 			return errors.New("want a port between 1 and 65535")
+		}
+		if strconv.FormatUint(port, 10) != host[i+1:] { // another name of the same registry
+			return fmt.Errorf("want the port %d without zeros before it", port)
 		}
 	}
 	if literal, ok := strings.CutPrefix(name, "["); ok {
 		literal, ok = strings.CutSuffix(literal, "]")
-		if addr, err := netip.ParseAddr(literal); !ok || err != nil || !addr.Is6() || addr.Zone() != "" {
+		addr, err := netip.ParseAddr(literal)
+		if !ok || err != nil || !addr.Is6() || addr.Zone() != "" {
 			return errors.New("want an IPv6 address in brackets")
+		}
+		if addr.String() != strings.ToLower(literal) {
+			return fmt.Errorf("want the address as it is written for short, [%s]", addr)
 		}
 		return nil
 	}
