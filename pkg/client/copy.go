@@ -31,7 +31,7 @@ type CopyOptions struct {
 	// artifact's tag, followed by "-image".
 	ImageTag string
 	// LeaveImage leaves an image form of another model where the copy goes as it is: see
-	// PushOptions.
+	// PushOptions. With Recursive the source's does not go along.
 	LeaveImage bool
 	// ModelHash refuses every other model, in lower-case hex.
 	ModelHash string

@@ -52,8 +52,10 @@ func (c *copying) gather(ctx context.Context, root *content) error {
 	if !c.opts.Recursive {
 		return nil
 	}
-	if err := g.imageForm(ctx); err != nil {
-		return err
+	if !c.opts.LeaveImage {
+		if err := g.imageForm(ctx); err != nil {
+			return err
+		}
 	}
 	g.next = append(g.next, root.Descriptor)
 	for depth := 0; len(g.next) > 0; depth++ {
