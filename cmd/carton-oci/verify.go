@@ -159,15 +159,30 @@ func verifyLayers(c *cli.Context, src *source, v *verdict) error {
 	return src.artifact.VerifyLayers(c.Context, func(n int64) { v.Bytes += n })
 }
 
+// unreadLines say what was not read: one line where that is all of it, as it is of a
+// registry whose signatures were asked for.
+func unreadLines(v verdict) []string {
+	if len(v.Signatures) > 0 && len(v.Unread) > 0 && len(v.Unread) == v.Members {
+		what := count(v.Members, "member")
+		if n := len(v.UnreadLayers); n > 0 {
+			what += fmt.Sprintf(", %s with names, modes and links", count(n, "tar layer"))
+		}
+		return []string{"not read: the content (" + what + "); --content reads it"}
+	}
+	var lines []string
+	for _, path := range v.Unread {
+		lines = append(lines, "not read: "+path)
+	}
+	for _, dgst := range v.UnreadLayers {
+		lines = append(lines, fmt.Sprintf("not read: the tar layer %s: its files, and their names, modes and links", dgst))
+	}
+	return lines
+}
+
 func (s *session) printVerdict(v verdict, src *source) {
 	lines := listOf(v.Findings, func(f finding) string { return f.Severity + ": " + oneLine(f.Message) })
 	s.result(v, lines, func() {
-		for _, path := range v.Unread {
-			lines = append(lines, "not read: "+path)
-		}
-		for _, dgst := range v.UnreadLayers {
-			lines = append(lines, fmt.Sprintf("not read: the tar layer %s: its files, and their names, modes and links", dgst))
-		}
+		lines = append(lines, unreadLines(v)...)
 		lines = append(lines, signatureLines(v)...)
 		for _, line := range lines {
 			s.linef("%s", line)
