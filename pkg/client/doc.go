@@ -35,6 +35,10 @@
 // against the model hash, and not before. What is there already is not
 // replaced unless [PullOptions] Force says so.
 //
+// Whose signature is wanted is asked when something is opened ([OpenOptions] Trust,
+// [Options] Policy), with what is read by then: manifests and MANIFEST. No weight was
+// asked for where it is refused. What signs ([Client.Sign]) reads no more.
+//
 // Linked members of a thin carton are read from the repository that is pushed to
 // where that has them, and from those that [Options] AllowLinkRepos names, with
 // credentials; else from where LINKS says, without any.

@@ -118,9 +118,6 @@ func (p *PublicKey) PEM() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: pemPublic, Bytes: der}), nil
 }
 
-// Equal reports whether two keys are one.
-func (p *PublicKey) Equal(q *PublicKey) bool { return p.key.Equal(q.key) }
-
 // ParsePublicKeys reads all public keys of a file in PEM, those of certificates too:
 // a certificate given as a key is only a key.
 func ParsePublicKeys(text []byte) ([]*PublicKey, error) {

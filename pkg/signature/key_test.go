@@ -31,7 +31,7 @@ func TestPrivateKeysOfOtherPrograms(t *testing.T) {
 		}
 		curve, _, _ := strings.Cut(name, ".")
 		public, err := ParsePublicKeys(fixture(t, "keys/"+curve+".pub"))
-		if err != nil || !publicOf(t, key).Equal(public[0]) {
+		if err != nil || publicOf(t, key).ID() != public[0].ID() {
 			t.Errorf("%s: another key, %v", name, err)
 		}
 		if text, err := publicOf(t, key).PEM(); err != nil || !bytes.Equal(text, fixture(t, "keys/"+curve+".pub")) {

@@ -200,7 +200,7 @@ func TestRootDigestIsThatOfModelSigning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := RootDigest(m), "4d4df79095651745609202d8dcebd17398b55ea92ca297ba0da9412af52562f5"; got != want {
+	if got, want := root(resourcesOf(m)), "4d4df79095651745609202d8dcebd17398b55ea92ca297ba0da9412af52562f5"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -111,7 +111,3 @@ func root(list []resourceJSON) string {
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
-
-// RootDigest returns the digest that the statement of a model has as its subject, for
-// tools that are told it.
-func RootDigest(m *carton.Manifest) string { return root(resourcesOf(m)) }

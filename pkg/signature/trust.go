@@ -117,6 +117,3 @@ func (b *Bundle) Claim() SignerID {
 	}
 	return id
 }
-
-// Keyless reports whether the bundle was made without a key of the signer's.
-func (b *Bundle) Keyless() bool { return b.keyless }

@@ -100,7 +100,7 @@ func TestVersionsOfModelSigning(t *testing.T) {
 			}
 		}
 		b, err := Parse(fixture(t, "model-signing/"+version+"-sigstore/model.sig"))
-		if err != nil || !b.Keyless() || b.Claim().Identity != "stefanb@us.ibm.com" || b.Claim().Issuer != "https://sigstore.verify.ibm.com/oauth2" {
+		if err != nil || !b.keyless || b.Claim().Identity != "stefanb@us.ibm.com" || b.Claim().Issuer != "https://sigstore.verify.ibm.com/oauth2" {
 			t.Errorf("%s sigstore: got %+v, %v", version, b.Claim(), err)
 		}
 	}
