@@ -81,13 +81,19 @@ func (s *session) confirm(c *cli.Context, r *client.DeleteResult) error {
 	return nil
 }
 
+// tagsShown is how many of an artifact's tags are named.
+const tagsShown = 10
+
 // deletion says what goes and what stays.
 func deletion(r *client.DeleteResult) [][2]string {
 	head := "deleted"
 	if r.DryRun {
 		head = "would go"
 	}
-	tags := strings.Join(r.Tags, ", ")
+	tags := strings.Join(r.Tags[:min(len(r.Tags), tagsShown)], ", ")
+	if n := len(r.Tags) - tagsShown; n > 0 {
+		tags += fmt.Sprintf(" and %d more", n)
+	}
 	loc, _ := location.Parse(r.Reference)
 	var what, others string
 	switch {
@@ -95,7 +101,10 @@ func deletion(r *client.DeleteResult) [][2]string {
 		others = tags
 		what = "goes"
 	case len(r.Tags) > 0:
-		what = "stays: so does what points to it, " + tags
+		what = "stays: it has the tags " + tags
+		if len(r.Tags) == 1 {
+			what = "stays: it has the tag " + tags
+		}
 	case r.Manifest:
 		what = "goes, with the blobs that nothing else needs"
 	case r.TagsUnknown:
