@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/e2e/internal/testregistry"
+	"github.com/carton-oci/carton-oci/internal/hubtest"
 	"github.com/carton-oci/carton-oci/internal/modeltest"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 )
@@ -47,6 +48,9 @@ func runsAsPrinted(t *testing.T, page string, least int) {
 	u.env = append(u.env, "SSL_CERT_FILE="+serveAs(t, s, ghcr, "ghcr.io", "registry.example"))
 	serveAt(t, s, "127.0.0.1:5000")
 	readmeFiles(t, u)
+	hub := hubtest.New(t, hubtest.Config{})
+	hub.Ref("org/m", "v1", hub.Commit("org/m", shards(1<<20, 0)...))
+	u.env = append(u.env, "HF_ENDPOINT="+hub.URL)
 	script, commands := pageScript(t, page)
 	if commands < least {
 		t.Errorf("got %d commands in %s, want %d and more", commands, page, least)
