@@ -28,7 +28,7 @@ An encrypted key's password is asked for on a terminal, or read from
 COSIGN_PASSWORD. docs/signing.md says what a signature covers.`,
 		Flags: s.flags([]cli.Flag{
 			text(&o.Output, "output", "write the model's signature to `FILE` (SOURCE.sig)", "o"),
-			yes(&o.Force, "force", "replace the file"),
+			yes(&o.Force, "force", "replace the file, if it is a signature"),
 		}, signerFlags(&w, "key"), s.sourceFlags()),
 		Action: s.command(func(c *cli.Context) error { return s.runSign(c, o, w) }),
 	}

@@ -31,7 +31,7 @@ type SignOptions struct {
 	// Output is the file to write for a carton that is no artifact; "" is the carton's
 	// name and SignatureExt. Of an artifact it is a copy of the model's signature.
 	Output string
-	// Force replaces the file.
+	// Force replaces the file, if it is a signature.
 	Force bool
 }
 
@@ -234,6 +234,9 @@ func writeSmall(name string, content []byte, replace bool) (existed bool, err er
 	if there, err := localfile.Read(name, int64(len(content))); err == nil && bytes.Equal(there, content) {
 		return true, nil
 	}
+	if err := replaceable(name); replace && err != nil {
+		return false, err
+	}
 	f, err := place.Create(name, place.Options{Replace: replace})
 	if err != nil {
 		return false, err
@@ -245,6 +248,23 @@ func writeSmall(name string, content []byte, replace bool) (existed bool, err er
 		return false, errors.Join(err, f.Discard())
 	}
 	return false, nil
+}
+
+// replaceable wants a file that exists to be a signature: no other is replaced by one,
+// and least of all the model that is signed, or the key.
+func replaceable(name string) error {
+	raw, err := localfile.Read(name, signature.MaxBundleBytes)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		_, err = signature.Parse(raw)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w, and holds no signature that could be replaced by another", name, carton.ErrExist)
+		return hint.With(err, "%s FILE writes another file", hint.SignOutput)
+	}
+	return nil
 }
 
 // readSignature reads a file with a signature.

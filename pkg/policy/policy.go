@@ -224,6 +224,9 @@ func find() (*Policy, error) {
 		return Read(path)
 	}
 	dir, err := os.UserConfigDir()
+	if err != nil && os.Getenv("XDG_CONFIG_HOME") != "" { // it is there, and is no folder's path
+		return nil, errtext.WithKind(err, ErrPolicy)
+	}
 	if err != nil {
 		return nil, nil //nolint:nilerr,nilnil // who has no configuration folder has no policy in it
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -186,6 +187,19 @@ func TestWhereThePolicyIs(t *testing.T) {
 	}
 	if trust, err := ask(); trust.IsZero() || err != nil {
 		t.Errorf("the user's: got %v, %v", trust, err)
+	}
+}
+
+// A configuration folder that can't be one is an error: a policy may be in it.
+func TestAConfigurationFolderThatIsNone(t *testing.T) {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		t.Skip("XDG_CONFIG_HOME is not asked here")
+	}
+	t.Setenv("XDG_CONFIG_HOME", "relative")
+	t.Setenv("CARTON_OCI_POLICY", "")
+	os.Unsetenv("CARTON_OCI_POLICY")
+	if _, _, err := Lazily()("ghcr.io", "org/m"); !errors.Is(err, ErrPolicy) {
+		t.Errorf("got %v, want ErrPolicy", err)
 	}
 }
 
