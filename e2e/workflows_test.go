@@ -16,7 +16,7 @@ import (
 // The promise: workflows are what GitHub takes, ask for what the action and the
 // Makefile have, and run no code of others that may change under them.
 
-var actionlint = program.Set{Name: "actionlint", Version: "v1.7.12", Packages: []string{"github.com/rhysd/actionlint/cmd/actionlint"}}
+var actionlint = program.Set{Name: "actionlint", Module: "github.com/rhysd/actionlint", Version: "v1.7.12", Packages: []string{"github.com/rhysd/actionlint/cmd/actionlint"}}
 
 type workflow struct {
 	Jobs map[string]struct {
