@@ -41,7 +41,7 @@ func (d *Dir) Delete(ctx context.Context, reference string, opts DeleteOptions) 
 			return errorf(ErrUnsupported, reference, "is part of an index in %s, and goes with that", quote(d.path))
 		}
 		all := map[digest.Digest]bool{}
-		err = d.walk(desc.Digest, all)
+		err = d.walk(desc.Digest, all, false)
 		for dgst := range all {
 			own = append(own, dgst)
 		}
@@ -128,7 +128,7 @@ func (d *Dir) sweep(ctx context.Context, blobs []digest.Digest) error {
 func (d *Dir) needed(x *indexFile) (map[digest.Digest]bool, error) {
 	needed := map[digest.Digest]bool{}
 	for i := range x.Manifests {
-		if err := d.walk(x.Manifests[i].Digest, needed); err != nil {
+		if err := d.walk(x.Manifests[i].Digest, needed, true); err != nil {
 			return nil, err
 		}
 	}
@@ -136,8 +136,10 @@ func (d *Dir) needed(x *indexFile) (map[digest.Digest]bool, error) {
 }
 
 // walk adds a manifest and what it needs to the blobs that are needed. Whether it has its
-// digest is not asked: of one that is damaged too everything counts that it names.
-func (d *Dir) walk(dgst digest.Digest, needed map[digest.Digest]bool) error {
+// digest is not asked. Of one that is damaged, or of another form, everything that it
+// names is needed, its subject too; with guess that counts, and without it nothing does:
+// what goes along with it must be known to be its own.
+func (d *Dir) walk(dgst digest.Digest, needed map[digest.Digest]bool, guess bool) error {
 	if named := CheckDigest(dgst) == nil; needed[dgst] || !named {
 		return nil
 	}
@@ -155,6 +157,9 @@ func (d *Dir) walk(dgst digest.Digest, needed map[digest.Digest]bool) error {
 		Manifests []ocispec.Descriptor `json:"manifests"`
 	}
 	known := json.Unmarshal(b, &m) == nil && (m.Layers != nil || m.Manifests != nil)
+	if !known && !guess {
+		return nil
+	}
 	if !known {
 		for _, named := range digestPattern.FindAll(b, -1) {
 			needed[digest.Digest(named)] = true
@@ -162,7 +167,7 @@ func (d *Dir) walk(dgst digest.Digest, needed map[digest.Digest]bool) error {
 		return nil
 	}
 	for _, child := range m.Manifests {
-		if err := d.walk(child.Digest, needed); err != nil {
+		if err := d.walk(child.Digest, needed, guess); err != nil {
 			return err
 		}
 	}

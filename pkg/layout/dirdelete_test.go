@@ -127,6 +127,29 @@ func TestDeleteBesideWhatIsBroken(t *testing.T) {
 	}
 }
 
+// A manifest of a form that is not known takes nothing along but itself: what it names
+// may be its subject, which index.json need not list.
+func TestDeleteOfAnUnknownForm(t *testing.T) {
+	d, subject := pushed(t, 1, "v1")
+	signature := fmt.Appendf(nil, `{"artifactType": "a/b", "blobs": [], "subject": {"digest": %q}}`, subject.Digest)
+	dgst := digest.FromBytes(signature)
+	index := fmt.Appendf(nil, `{"schemaVersion": 2, "manifests": [{"mediaType": "application/vnd.oci.artifact.manifest.v1+json", "digest": %q, "size": %d}]}`,
+		dgst, len(signature))
+	for name, content := range map[string][]byte{"index.json": index, "blobs/sha256/" + dgst.Encoded(): signature} {
+		if err := os.WriteFile(filepath.Join(d.Path(), filepath.FromSlash(name)), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := blobNames(t, d)
+	remove(t, d, dgst)
+	if got, want := len(blobNames(t, d)), len(before)-1; got != want {
+		t.Errorf("%d blobs are left, want %d", got, want)
+	}
+	if _, _, err := d.ResolveManifest(t.Context(), string(subject.Digest)); err != nil {
+		t.Error(err)
+	}
+}
+
 // Whoever pushes while somebody deletes has all blobs when the push is done, or an error.
 func TestDeleteWhileOthersPush(t *testing.T) {
 	d, first := pushed(t, 1, "v0")
