@@ -28,7 +28,7 @@ func TestLimitsOfTheDocument(t *testing.T) {
 		rows[m[1]+"."+m[2]] = m[3]
 	}
 	limits := map[string]string{}
-	for _, pkg := range []string{"pkg/carton", "pkg/links", "pkg/layout", "pkg/modelfile/safetensors", "pkg/modelfile/pt2", "pkg/modelfile/pmf", "pkg/inspect", "pkg/pack", "internal/httprange", "internal/zipdir", "internal/jsonstream", "internal/npy"} {
+	for _, pkg := range []string{"pkg/carton", "pkg/links", "pkg/layout", "pkg/modelfile/safetensors", "pkg/modelfile/pt2", "pkg/modelfile/pmf", "pkg/inspect", "pkg/pack", "pkg/modelfile/gguf", "pkg/hub", "pkg/signature", "pkg/policy", "internal/httprange", "internal/zipdir", "internal/jsonstream", "internal/npy"} {
 		for _, m := range limitConst.FindAllStringSubmatch(packageSource(t, pkg), -1) {
 			n, err := strconv.ParseInt(strings.ReplaceAll(m[2], "_", ""), 10, 64)
 			if err != nil {
