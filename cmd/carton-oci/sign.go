@@ -39,8 +39,12 @@ func (s *session) runSign(c *cli.Context, o client.SignOptions, w signerWords) e
 		return withHint(usagef("sign", "got no private key, want --key"), "carton-oci keygen makes one; cosign signs without one: cosign sign REF")
 	}
 	ref := c.Args().Get(0)
-	if _, err := s.locate(c, ref); err != nil {
+	loc, err := s.locate(c, ref)
+	if err != nil {
 		return err
+	}
+	if err := notInside("sign", o.Output, []string{loc.Path}); o.Output != "" && err != nil {
+		return err // a folder with one more file is another carton
 	}
 	signer, err := s.signer(c, w)
 	if err != nil {
