@@ -115,23 +115,31 @@ func TestAnInterruptCleansUp(t *testing.T) {
 
 // Nobody types the password, and thinks better of it.
 func TestAnInterruptEndsAQuestion(t *testing.T) {
-	login := start(t, t.TempDir(), "login", "127.0.0.1:1", "-u", "ann", "--password-stdin")
-	stdin, err := login.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stdin.Close()
-	if err := login.Start(); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(200 * time.Millisecond) // there is nothing to see of a program that waits
-	if err := login.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if code := login.end(t); code != exitInterrupted {
-		t.Errorf("got the exit code %d, want %d: %s", code, exitInterrupted, login.stderr.String())
+	for wait := 200 * time.Millisecond; ; wait *= 4 {
+		login := start(t, t.TempDir(), "login", "127.0.0.1:1", "-u", "ann", "--password-stdin")
+		stdin, err := login.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stdin.Close()
+		if err := login.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(wait) // there is nothing to see of a program that waits
+		if err := login.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		switch code := login.end(t); {
+		case code == exitInterrupted:
+			return
+		case code != killed || wait > 10*time.Second: // killed: it had not come to its first line
+			t.Fatalf("got the exit code %d, want %d: %s", code, exitInterrupted, login.stderr.String())
+		}
 	}
 }
+
+// killed is the exit code of what a signal has ended.
+const killed = -1
 
 // A program that can't clean up, here because nobody reads what it writes, is
 // ended by the second signal.
