@@ -2,9 +2,12 @@ package e2e
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -242,4 +245,33 @@ func serve(t *testing.T, h http.Handler) string {
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// writeWeights writes an unpacked carton with n weights of so many bytes.
+func writeWeights(t testing.TB, dir string, n int, size int64) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, "model"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var list strings.Builder
+	list.WriteString("carton.toml=" + hexSum(info) + "\n")
+	for i := range n {
+		name := fmt.Sprintf("model/part%d.bin", i)
+		f, err := os.Create(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := sha256.New()
+		seed := [32]byte{byte(i)}
+		_, err = io.CopyN(io.MultiWriter(f, h), rand.NewChaCha8(seed), size)
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		list.WriteString(name + "=" + hexOf(h) + "\n")
+	}
+	for name, content := range map[string]string{"carton.toml": info, "MANIFEST": list.String()} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -17,7 +17,7 @@ import (
 
 const (
 	// imageSuffix follows an artifact's tag in the tag of its image form.
-	imageSuffix = "-image"
+	imageSuffix = layout.ImageTagSuffix
 	// maxTag is the longest tag.
 	// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pulling-manifests
 	maxTag = 128

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
-	"github.com/carton-oci/carton-oci/internal/sha256hex"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
@@ -97,10 +95,6 @@ func (c *Client) resolve(ctx context.Context, loc location.Location, fetch bool)
 			if s.loc.Tag = only.Annotations[ocispec.AnnotationRefName]; s.loc.Tag == "" {
 				s.loc.Digest = only.Digest
 			}
-		} else if tag := s.onlyTag(ctx); tag != "" {
-			if desc, raw, err = s.resolve(ctx, tag, fetch); err == nil {
-				s.loc.Tag = tag
-			}
 		}
 	}
 	if errors.Is(err, layout.ErrNotFound) && loc.Kind == location.KindRegistry && unsaid {
@@ -112,42 +106,6 @@ func (c *Client) resolve(ctx context.Context, loc location.Location, fetch bool)
 		}
 	}
 	return s, desc, raw, err
-}
-
-// onlyTag returns the one tag of a place on this machine that belongs to no other
-// artifact: a copy with its image form and its signatures holds one artifact. It is ""
-// where there are more, or none.
-func (s *site) onlyTag(ctx context.Context) string {
-	if !s.loc.IsLocal() {
-		return ""
-	}
-	given := map[string]bool{}
-	for tag, err := range s.store.Tags(ctx) {
-		if err != nil {
-			return ""
-		}
-		given[tag] = true
-	}
-	only := ""
-	for tag := range given {
-		of, isImage := strings.CutSuffix(tag, imageSuffix)
-		if isImage && given[of] || namedForDigest(tag) {
-			continue
-		}
-		if only != "" {
-			return ""
-		}
-		only = tag
-	}
-	return only
-}
-
-// namedForDigest reports whether a tag is one of those that clients keep referrers and
-// signatures of a digest under: "sha256-…", "sha256-….sig".
-func namedForDigest(tag string) bool {
-	digits, ok := strings.CutPrefix(tag, "sha256-")
-	digits, _, _ = strings.Cut(digits, ".")
-	return ok && sha256hex.Is(digits)
 }
 
 func (s *site) resolve(ctx context.Context, reference string, fetch bool) (ocispec.Descriptor, []byte, error) {

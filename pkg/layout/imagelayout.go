@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/sha256hex"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -59,15 +60,29 @@ func resolveIn(ctx context.Context, l imageLayout, reference string) (ocispec.De
 	return ocispec.Descriptor{}, index.listed(errorf(ErrNotFound, reference, "no such tag in %s", quote(l.Path())))
 }
 
-// onlyIn describes the one manifest that all entries list, but for those without a tag
-// that name a subject: a signature beside a model is not meant.
+// ImageTagSuffix follows an artifact's tag in the tag of its image form.
+const ImageTagSuffix = "-image"
+
+// onlyIn describes the one manifest that all entries list, but for what belongs to
+// another: entries without a tag that name a subject, such as a signature beside a model,
+// the image form of a tag, and the tags that clients keep referrers and signatures of a
+// digest under.
 func onlyIn(ctx context.Context, l imageLayout, x *indexFile) (ocispec.Descriptor, error) {
 	var meant []*indexEntry
 	several := false
+	given := map[string]bool{}
+	for _, e := range x.Manifests {
+		given[e.tag()] = true
+	}
 	for i := range x.Manifests {
-		if e := &x.Manifests[i]; len(x.Manifests) == 1 || e.tag() != "" || !isReferrer(ctx, l, e) {
-			meant = append(meant, e)
+		e := &x.Manifests[i]
+		of, isImage := strings.CutSuffix(e.tag(), ImageTagSuffix)
+		switch {
+		case len(x.Manifests) == 1:
+		case e.tag() == "" && isReferrer(ctx, l, e), isImage && of != "" && given[of], namedForDigest(e.tag()):
+			continue
 		}
+		meant = append(meant, e)
 	}
 	for _, e := range meant {
 		several = several || e.Digest != meant[0].Digest
@@ -83,6 +98,14 @@ func onlyIn(ctx context.Context, l imageLayout, x *indexFile) (ocispec.Descripto
 		desc.Annotations = map[string]string{ocispec.AnnotationRefName: meant[0].tag()}
 	}
 	return desc, err
+}
+
+// namedForDigest reports whether a tag is one of those that clients keep referrers and
+// signatures of a digest under: "sha256-…", "sha256-….sig".
+func namedForDigest(tag string) bool {
+	digits, ok := strings.CutPrefix(tag, "sha256-")
+	digits, _, _ = strings.Cut(digits, ".")
+	return ok && sha256hex.Is(digits)
 }
 
 // isReferrer reports whether an entry's manifest is there and names a subject.
