@@ -121,7 +121,7 @@ func TestAnInterruptEndsAQuestion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer stdin.Close()
+		t.Cleanup(func() { _ = stdin.Close() })
 		if err := login.Start(); err != nil {
 			t.Fatal(err)
 		}
