@@ -138,8 +138,10 @@ func sumOf(r io.Reader) string {
 func writeManifest(m model) {
 	toml := member{path: "carton.toml"}
 	write(m.dir, &toml, strings.NewReader(info))
+	index := member{path: "tensor_data/index.toml"} // which the format's loader asks for
+	write(m.dir, &index, strings.NewReader("tensor = []\n"))
 	text := ""
-	for _, m := range append([]member{toml}, m.members...) {
+	for _, m := range append([]member{toml, index}, m.members...) {
 		text += m.path + "=" + m.sum + "\n"
 	}
 	write(m.dir, &member{path: "MANIFEST"}, strings.NewReader(text))
