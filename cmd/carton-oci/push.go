@@ -127,13 +127,17 @@ func (s *session) printPush(r *client.PushResult) {
 	if len(r.Tags) > 1 {
 		tags = strings.Join(r.Tags, ", ")
 	}
-	rows := [][2]string{{"reference", r.Reference}, {"tags", tags}}
+	rows := [][2]string{{"reference", r.Reference}}
+	if r.Image != nil {
+		rows = append(rows, [2]string{"", forModels})
+	}
+	rows = append(rows, [2]string{"tags", tags})
 	if r.Source != nil && r.Source.Copied {
 		rows = append(rows, [2]string{"copy of", r.Source.Reference})
 	}
 	if i := r.Image; i != nil {
-		rows = append(rows, [2]string{"", forModels}, [2]string{"image", i.Reference}, [2]string{"tags", strings.Join(i.Tags, ", ")},
-			[2]string{"", forImages + " (" + errtext.Size(i.Unshared) + " more)"}, [2]string{"image digest", i.Digest.String()})
+		rows = append(rows, [2]string{"image", i.Reference}, [2]string{"", forImages + " (" + errtext.Size(i.Unshared) + " more)"},
+			[2]string{"tags", strings.Join(i.Tags, ", ")}, [2]string{"image digest", i.Digest.String()})
 	}
 	if len(r.Signatures) > 0 {
 		s.printSigned(r.Signatures)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -279,6 +280,14 @@ func (s *stored) publishesNothing() {
 				check("push of another form to "+to, err)
 			}
 		}
+	}
+	archive := filepath.Join(s.t.TempDir(), "m.oci.tar")
+	for _, image := range []bool{false, true} {
+		_, err := fresh().Push(s.t.Context(), ref, archive+":2", PushOptions{Mapping: convert.Options{Image: image}})
+		check("push to an archive", err)
+	}
+	if _, err := os.Lstat(archive); err == nil {
+		s.t.Error("an archive was published")
 	}
 	for _, at := range []struct {
 		r    *registrytest.Registry

@@ -90,7 +90,7 @@ func (c *Client) PushSource(ctx context.Context, src carton.Source, name, ref st
 func (p *push) apart(from, to location.Location) error {
 	switch {
 	case from.Kind == to.Kind && to.IsLocal() && sameFile(from.Path, to.Path):
-		p.opts.Force = false
+		p.opts.Force, p.intoItself = false, true
 	case to.IsLocal():
 		return refuseInside(from, to.Path)
 	}
@@ -107,6 +107,8 @@ type push struct {
 	from location.Location
 	site *site
 	tags []string
+	// intoItself: it goes to the file or folder that it is read from.
+	intoItself bool
 	// call reached src and site.
 	call *call
 	// imageTags are those of the image form; nil where none is pushed.
@@ -331,6 +333,9 @@ func (p *push) expected(forms *convert.Forms) *PushResult {
 	if forms.Image != nil {
 		result.Image = newPushedImage(p.site.loc, p.imageTags, forms)
 		result.Image.Left = p.left
+		if p.site.archive != nil && forms.Image.Complete != nil {
+			result.Warnings = append(result.Warnings, "the image form is read twice: an archive must know what it will hold before it is written")
+		}
 	}
 	return result
 }

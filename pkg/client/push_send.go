@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,6 +16,13 @@ import (
 // fill makes an archive of all that is pushed, unless it is there.
 func (p *push) fill(ctx context.Context, forms *convert.Forms, result *PushResult) error {
 	w := p.site.archive
+	if forms.Image != nil {
+		var err error
+		opts := layout.PushOptions{Concurrency: p.opts.Concurrency, Progress: p.opts.Progress}
+		if forms.Image, err = layout.Complete(ctx, forms.Image, opts); err != nil {
+			return fmt.Errorf("image form: %w", err)
+		}
+	}
 	contents := []layout.ArchiveContent{{Artifact: forms.Artifact, Tags: p.tags}}
 	if forms.Image != nil {
 		contents = append(contents, layout.ArchiveContent{Artifact: forms.Image, Tags: p.imageTags})
@@ -29,6 +37,8 @@ func (p *push) fill(ctx context.Context, forms *convert.Forms, result *PushResul
 	}
 	if err == nil {
 		err = p.sendAll(ctx, forms, result)
+	} else if p.intoItself && errors.Is(err, layout.ErrExist) {
+		err = layout.Unchanged(w.Path())
 	}
 	return w.End(err)
 }

@@ -229,8 +229,10 @@ func (a *Archive) PutManifest(context.Context, ocispec.Descriptor, []byte, PutOp
 // Delete implements [Store].
 func (a *Archive) Delete(context.Context, string, DeleteOptions) error { return a.unchanged() }
 
-// unchanged is the error of what would change an archive.
-func (a *Archive) unchanged() error {
-	err := errorf(ErrUnsupported, a.path, "is an archive, which is written whole and not changed afterwards")
-	return hint.With(err, "copy it into an image layout: %s %s %s oci:DIR", hint.Copy, hint.Recursive, a.path)
+func (a *Archive) unchanged() error { return Unchanged(a.path) }
+
+// Unchanged is the error of what would change an archive.
+func Unchanged(path string) error {
+	err := errorf(ErrUnsupported, path, "is an archive, which is written whole and not changed afterwards")
+	return hint.With(err, "copy it into an image layout: %s %s %s oci:DIR", hint.Copy, hint.Recursive, path)
 }

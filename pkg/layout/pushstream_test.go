@@ -9,6 +9,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/carton-oci/carton-oci/pkg/progress"
 )
 
 // streaming is a Store that takes blobs without their digests, unless err says
@@ -102,6 +104,35 @@ func TestPushLearnsDigests(t *testing.T) {
 		}
 		if err == nil && (desc.Digest != got.Descriptor.Digest || got.Layers[1].Digest != digest.FromString(text) || got.Layers[2].Status != Uploaded) {
 			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
+// An archive is told first what it will hold, so what nobody knows is read before: the
+// digests, and whether the source vouches for what is known.
+func TestCompleteReadsAndStoresNothing(t *testing.T) {
+	for size, wrong := range map[int64]error{10: nil, 11: ErrDigest} {
+		a := unread(size, textLayer("some bytes").Open)
+		vouched, told := 0, map[progress.State]int{}
+		a.Layers[0].Vouch = func(_ context.Context, near Fetcher, _ func(int64)) error {
+			if near != nil {
+				t.Error("it is looked for in a store that there is none of")
+			}
+			vouched++
+			return nil
+		}
+		got, err := Complete(t.Context(), a, PushOptions{Progress: func(e progress.Event) { told[e.State]++ }, Concurrency: 1})
+		if !errors.Is(err, wrong) || vouched != 1 || told[progress.Moving] == 0 || told[progress.Exists] > 0 {
+			t.Errorf("%d bytes: got %v, vouched for %d times, events %v", size, err, vouched, told)
+		}
+		if err != nil {
+			continue
+		}
+		if got.Complete != nil || got.Layers[1].Digest != digest.FromString("some bytes") {
+			t.Errorf("got %+v", got)
+		}
+		if again, err := Complete(t.Context(), got, PushOptions{}); err != nil || again != got {
+			t.Errorf("what is complete: got %+v, %v", again, err)
 		}
 	}
 }
