@@ -92,7 +92,9 @@ func (c *Client) delete(ctx context.Context, loc location.Location, opts DeleteO
 		return nil, result.refuseTagged(loc)
 	}
 	if loc.Tag == "" && result.TagsUnknown && !opts.Tagged {
-		return nil, hint.With(layout.CheckUntagged(ctx, s.store, desc.Digest), "%s deletes it with whatever tags it has", hint.DeleteTagged)
+		if err := layout.CheckUntagged(ctx, s.store, desc.Digest); err != nil {
+			return nil, hint.With(err, "%s deletes it with whatever tags it has", hint.DeleteTagged)
+		}
 	}
 	if opts.Planned != nil {
 		if err := opts.Planned(result); err != nil {
