@@ -93,6 +93,16 @@ func (c *call) sign(ctx context.Context, loc location.Location, signer *signatur
 	if err != nil {
 		return nil, err
 	}
+	name := opts.Output
+	if name == "" && loc.Kind == location.KindPath {
+		name = signatureBeside(loc.Path)
+	}
+	switch {
+	case name == "" && src.artifact == nil:
+		return nil, hint.With(errors.New("is a carton on a web server, where no signature can be put"), "name a file for it: %s FILE", hint.SignOutput)
+	case name != "" && model == nil:
+		return nil, errors.New("holds no MANIFEST of its author's that could be signed into a file")
+	}
 	result := &SignResult{Reference: src.loc.Redacted(), KeyID: signer.PublicKey().ID(), Signatures: []Signed{}}
 	if model != nil {
 		result.ModelHash = src.Manifest().ModelHash()
@@ -107,17 +117,8 @@ func (c *call) sign(ctx context.Context, loc location.Location, signer *signatur
 			return nil, err
 		}
 	}
-	name := opts.Output
-	if name == "" && loc.Kind == location.KindPath {
-		name = signatureBeside(loc.Path)
-	}
-	switch {
-	case name == "" && src.artifact == nil:
-		return nil, hint.With(errors.New("is a carton on a web server, where no signature can be put"), "name a file for it: %s FILE", hint.SignOutput)
-	case name == "":
+	if name == "" {
 		return result, nil
-	case model == nil:
-		return nil, errors.New("holds no MANIFEST of its author's that could be signed into a file")
 	}
 	existed, err := writeSmall(name, model, opts.Force)
 	if err != nil {

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/layout"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // With Force a signature replaces a signature, and nothing else: not the model that is
@@ -38,5 +41,22 @@ func TestASignatureReplacesASignatureOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		open(t, model, OpenOptions{Trust: trust})
+	}
+}
+
+// A signature that can't be written is refused before any is put beside the artifact.
+func TestSignsNothingWhereTheModelCantBeSigned(t *testing.T) {
+	s := storeTars(t, convert.Options{})
+	s.manifest.Annotations = nil
+	s.manifest.Layers = []ocispec.Descriptor{*s.layer(weightsTar)}
+	s.put()
+	signer, _ := keyPair(t)
+	ref := s.Host + "/" + sourceRepo + ":1"
+	result, err := fresh().Sign(t.Context(), ref, signer, SignOptions{Output: filepath.Join(t.TempDir(), "m.sig")})
+	if err == nil || errors.Is(err, layout.ErrNotFound) {
+		t.Errorf("got %+v, %v", result, err)
+	}
+	if left, err := fresh().Referrers(t.Context(), ref, ""); err != nil || len(left.Referrers) > 0 {
+		t.Errorf("got the referrers %+v, %v, want none", left, err)
 	}
 }
