@@ -55,10 +55,10 @@ func document(raw []byte, f fields) error {
 func (f fields) read(r *jsonstream.Reader) error {
 	seen := map[string]bool{}
 	err := r.Object(func(key string) error {
-		var read reader
-		for _, name := range []string{key, key + "?", "*"} {
-			if read == nil {
-				read = f[name]
+		read := f["*"]
+		for _, name := range []string{key + "?", key} {
+			if named := f[name]; named != nil && !strings.HasSuffix(key, "?") { // a mark of ours
+				read = named
 			}
 		}
 		if read == nil {

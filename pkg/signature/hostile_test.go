@@ -46,6 +46,7 @@ func TestHostileBundles(t *testing.T) {
 		"an unknown field":             swap(`{"mediaType"`, `{"x":1,"mediaType"`),
 		"an unknown field deep inside": swap(`"hint"`, `"x":1,"hint"`),
 		"an unknown field of the sig":  swap(`{"sig"`, `{"x":1,"sig"`),
+		"an unknown field with a mark": swap(`"hint"`, `"hint?"`),
 		"a key twice":                  swap(`"tlogEntries"`, `"publicKey":{"hint":""},"tlogEntries"`),
 		"an envelope twice":            strings.TrimSuffix(strings.TrimSpace(good), "}") + "," + from(good, `"dsseEnvelope"`),
 		"a key in another case":        swap(`"dsseEnvelope"`, `"DsseEnvelope"`),
