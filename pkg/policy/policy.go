@@ -185,10 +185,11 @@ func normalHost(host string) string {
 // Of returns whose signatures are wanted of a repository, nil where none is, and which
 // file says so.
 func (p *Policy) Of(host, repository string) (trust *signature.Trust, by string, err error) {
-	if ref, err := registry.ParseReference(normalHost(host) + "/" + repository); err == nil {
-		host, repository = ref.Registry, ref.Repository
+	ref, err := registry.ParseReference(normalHost(host) + "/" + repository)
+	if err != nil { // what it can't be asked about, no rule allows
+		return nil, "", fmt.Errorf("policy %s: %w", p.path, errtext.WithKind(err, ErrPolicy))
 	}
-	for name := host + "/" + repository; ; {
+	for name := ref.Registry + "/" + ref.Repository; ; {
 		if t, ok := p.rules[name]; ok {
 			return t, p.path, nil
 		}

@@ -103,6 +103,17 @@ func TestRuleForAllOthers(t *testing.T) {
 	}
 }
 
+// What no rule can be about is an error, and not free of all rules.
+func TestOfWhatIsNoRepository(t *testing.T) {
+	p, err := Read(write(t, sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if trust, _, err := p.Of("ghcr.io", "org//m"); trust != nil || !errors.Is(err, ErrPolicy) {
+		t.Errorf("got %+v, %v, want ErrPolicy", trust, err)
+	}
+}
+
 // What can't be read, or may be meant otherwise, is no policy.
 func TestBrokenPolicies(t *testing.T) {
 	for name, text := range map[string]string{
