@@ -23,7 +23,7 @@ func (s *session) runResolve(c *cli.Context) error {
 		return err
 	}
 	if !loc.IsArtifact() {
-		return usagef("resolve", "%s: got a carton, want an artifact in a registry or an image layout", loc.Redacted())
+		return fmt.Errorf("resolve: %w", loc.WantArtifact())
 	}
 	desc, err := s.client.Resolve(c.Context, c.Args().Get(0))
 	if err != nil {

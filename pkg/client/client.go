@@ -136,7 +136,7 @@ func (c *Client) site(ctx context.Context, loc location.Location, to opening) (*
 	case loc.Kind == location.KindArchive:
 		s.store, err = layout.OpenArchive(loc.Path)
 	default:
-		err = location.Errorf(loc.Redacted(), "got a carton, want a place in a registry or an image layout")
+		err = loc.WantPlace()
 	}
 	return s, err
 }

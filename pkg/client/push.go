@@ -43,7 +43,7 @@ func (c *Client) Push(ctx context.Context, source, ref string, opts PushOptions)
 func parseArtifact(ref string) (location.Location, error) {
 	loc, err := location.Parse(ref)
 	if err == nil && !loc.IsArtifact() {
-		err = location.Errorf(loc.Redacted(), "got a carton, want an artifact in a registry or an image layout")
+		err = loc.WantArtifact()
 	}
 	return loc, err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/hubname"
 	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -65,6 +66,9 @@ func Parse(s string) (Location, error) {
 		}
 	}
 	err := Errorf(s, "names no registry and no file or folder that exists")
+	if name, revision, at := strings.Cut(s, "@"); strings.Contains(name, "/") && hubname.IsRepository(name) && (!at || hubname.CheckRevision(revision) == nil) {
+		err = hint.With(err, "for a repository of the Hugging Face hub write %s", HubPrefix+s)
+	}
 	return Location{}, hint.With(err, "write ./%s for a path, host/%[1]s for a registry, oci:DIR:TAG for an image layout, oci-archive:FILE:TAG for a tar of one", cleaned(secret.Redact(s)))
 }
 
@@ -95,8 +99,7 @@ func ParseCopyDestination(s string) (loc Location, tags []string, err error) {
 	case err != nil:
 		return Location{}, nil, err
 	case !loc.IsArtifact():
-		err := Errorf(loc.Redacted(), "got a carton, want a place in a registry or an image layout")
-		return Location{}, nil, hint.With(err, "write host/repository:TAG, without https://, oci:DIR:TAG, or FILE%s:TAG", ArchiveExt)
+		return Location{}, nil, loc.WantPlace()
 	case loc.Tag == "" && len(tags) > 0:
 		return Location{}, nil, Errorf(s, "got tags behind a digest, want %s:TAG", loc.Untagged())
 	}
@@ -153,13 +156,16 @@ func parseURL(s string) (Location, error) {
 		return Location{}, Errorf(s, "want https://host/path")
 	}
 	secret.AddQuery(u)
-	if repository := hubPage(u); repository != "" {
-		return Location{}, hint.With(Errorf(s, "is a page of the hub, and no carton"), "write %s for the repository", repository)
+	if isHubAddress(u) && !isHubFile(u) {
+		return Location{}, hintRepository(Errorf(s, "is an address of the hub, and no carton"), u)
 	}
 	return Location{Kind: KindURL, URL: s}, nil
 }
 
 func parseRegistry(s string) (Location, error) {
+	if host, rest, _ := strings.Cut(s, "/"); IsHubHost(host) {
+		return Location{}, errHubReference(s, rest)
+	}
 	ref, err := registry.ParseReference(s)
 	if err != nil {
 		return Location{}, errtext.WithKind(err, ErrLocation)
