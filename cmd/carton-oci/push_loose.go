@@ -51,7 +51,11 @@ func (s *session) packLoose(c *cli.Context, source string, to location.Location,
 		return nil, err
 	}
 	if loc.Kind == location.KindHub {
-		s.notef("%s is the commit %s", loc, loose.Snapshot)
+		of := ""
+		if loose.Repository != loc.Repository {
+			of = " of " + loose.Repository
+		}
+		s.notef("%s is the commit %s%s", loc, loose.Snapshot, of)
 	}
 	for _, f := range loose.Filled {
 		if f.Field == "runner.runner_name" {

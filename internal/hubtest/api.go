@@ -66,14 +66,12 @@ func (h *Hub) about(
 ) {
 	n := min(2, len(parts))
 	for _, at := range []int{2, 1} {
-		if len(parts) > at && slices.Contains(verbs, parts[at]) {
+		if len(parts) > at && (slices.Contains(verbs, parts[at]) || verbs == nil && h.named(parts[:at]) != nil) {
 			n = at
 			break
 		}
 	}
-	h.mu.Lock()
-	repo := h.repos[strings.ToLower(strings.Join(parts[:n], "/"))]
-	h.mu.Unlock()
+	repo := h.named(parts[:n])
 	authorized := h.conf.Token != "" && r.Header.Get("Authorization") == "Bearer "+h.conf.Token
 	hidden := repo == nil || repo.private && !authorized
 	switch {
@@ -89,11 +87,18 @@ func (h *Hub) about(
 			status = http.StatusUnauthorized
 		}
 		refuse(w, status, "GatedRepo", "Access to model "+repo.name+" is restricted. You must have access to it and be authenticated to access it.")
-	case repo.name != strings.Join(parts[:n], "/"): // other casing
+	case repo.name != strings.Join(parts[:n], "/"): // other casing, or an older name
 		http.Redirect(w, r, strings.Replace(r.URL.String(), strings.Join(parts[:n], "/"), repo.name, 1), http.StatusTemporaryRedirect)
 	default:
 		serve(w, r, repo, parts[n:])
 	}
+}
+
+// named finds a repository, nil for none.
+func (h *Hub) named(parts []string) *repo {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.repos[strings.ToLower(strings.Join(parts, "/"))]
 }
 
 // commit finds what a revision stands for.

@@ -137,6 +137,14 @@ func (h *Hub) Ref(name, ref, sha string) {
 	h.repo(name).refs[ref] = sha
 }
 
+// Rename gives a repository another name; the old one leads there.
+func (h *Hub) Rename(name, to string) {
+	h.change(name, func(r *repo) {
+		r.name = to
+		h.repos[strings.ToLower(to)] = r
+	})
+}
+
 // Private makes a repository one for who has the token, Gate one whose readers have
 // to be granted access, Disable one that nobody reads any more.
 func (h *Hub) Private(name string) { h.change(name, func(r *repo) { r.private = true }) }

@@ -1,10 +1,16 @@
 package hub_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,6 +116,47 @@ func TestWhereTheTokenGoes(t *testing.T) {
 	if len(got) < 4 || got[0] != "u:hunter2" || got[len(got)-1] != ":" || h.Leaked.Load() > 0 {
 		t.Errorf("the hosts were sent %q", got)
 	}
+}
+
+// Where no hub answers, what is said is where its address comes from.
+func TestAHubThatIsNotThere(t *testing.T) {
+	h := hubtest.New(t, hubtest.Config{})
+	h.Commit("org/m", hubtest.File{Path: "a", Content: "a"})
+	open := func(o hub.Options) string {
+		o.Policy = quick
+		c, err := hub.New(o)
+		if err == nil {
+			_, err = c.Open(t.Context(), "org/m", "")
+		}
+		if err == nil {
+			t.Error("got no error")
+		}
+		return fmt.Sprint(err, hint.Of(err))
+	}
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secure.Close()
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	nameless := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "hub.example", IsNotFound: true}}
+	}}}
+	for want, o := range map[string]hub.Options{
+		"HF_ENDPOINT names the hub":     {Endpoint: "http://127.0.0.1:1"},
+		"HF_ENDPOINT is the hub":        {Endpoint: "hub.example"},
+		"HTTPS_PROXY or HTTP_PROXY":     {Endpoint: "http://hub.example", Web: behind("http://127.0.0.1:1")},
+		"registry.Options.CAFile":       {Endpoint: secure.URL},
+		"no such repository":            {Endpoint: h.URL + "/else"},
+		"such host [HF_ENDPOINT names ": {Endpoint: "http://hub.example", Web: nameless},
+	} {
+		if got := open(o); !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %q", o.Endpoint, got, want)
+		}
+	}
+}
+
+// behind is a client behind a proxy.
+func behind(proxy string) *http.Client {
+	u, _ := url.Parse(proxy)
+	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(u)}}
 }
 
 func TestEnvironment(t *testing.T) {

@@ -1,9 +1,11 @@
 package hub
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"strings"
 
@@ -81,7 +83,25 @@ func (c *Client) hintAccess(err error) error {
 		return hint.With(err, "no token was sent: for a private or gated repository set HF_TOKEN, or run hf auth login; check the name's spelling, too")
 	}
 	if errors.Is(err, ErrGated) {
-		return hint.With(err, "ask for access on its page at %s, with the account that the token is of", c.endpoint)
+		return hint.With(err, "ask for access on the repository's page at %s, with the account that the token is of", c.endpoint)
 	}
 	return hint.With(err, "check the name's spelling, and that the token in HF_TOKEN, or of hf auth login, may read the repository")
+}
+
+// unreached adds to the error of a hub that was not reached what says where it is.
+func unreached(err error) error {
+	var (
+		op      *net.OpError
+		dns     *net.DNSError
+		unknown x509.UnknownAuthorityError
+	)
+	switch {
+	case errors.As(err, &op) && op.Op == "proxyconnect":
+		return hint.With(err, "HTTPS_PROXY or HTTP_PROXY names the proxy: correct it, or unset it where there is none")
+	case errors.As(err, &unknown):
+		return hint.With(err, "name the authority of the hub, or of the proxy before it, with %s", hint.CAFile)
+	case errors.As(err, &dns) && dns.IsNotFound, errors.As(err, &op) && op.Op == "dial":
+		return hint.With(err, "HF_ENDPOINT names the hub, huggingface.co where it is not set; where a proxy is needed, HTTPS_PROXY names it")
+	}
+	return err
 }

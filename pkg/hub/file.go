@@ -67,7 +67,7 @@ func (f *file) openBody(ctx context.Context, off, n int64) (io.ReadCloser, error
 	g := &httprange.Getter{Do: f.do, Policy: c.policy, Answered: &c.answered, CheckResponse: f.refusal}
 	body, err := g.Open(ctx, f.newRequest, off, n, f.size)
 	if err != nil {
-		return nil, err
+		return nil, unreached(err)
 	}
 	return body, nil
 }

@@ -78,6 +78,29 @@ func many() []hubtest.File {
 	}
 }
 
+// Whoever asks for a repository by an older name, or in other letters, gets it, under
+// the name that the hub gives it. A name may be of one word.
+func TestANameOfAnotherSpelling(t *testing.T) {
+	h := hubtest.New(t, hubtest.Config{})
+	for name, want := range map[string]string{"Org/Model": "Org/Model", "gpt2": "openai-community/gpt2", "One": "One"} {
+		sha := h.Commit(name, many()...)
+		if want != name {
+			h.Rename(name, want)
+		}
+		src, err := packed(t.Context(), client(t, h, ""), strings.ToLower(name), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if src.Repository != want || src.Snapshot != sha {
+			t.Errorf("%s: got %s at %s, want %s at %s", name, src.Repository, src.Snapshot, want, sha)
+		}
+		if _, err := everything(t.Context(), src); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		src.Close()
+	}
+}
+
 func TestARepositoryOfEveryKindOfFile(t *testing.T) {
 	for name, conf := range map[string]hubtest.Config{
 		"as it is":             {},

@@ -25,8 +25,8 @@ const (
 
 // Snapshot is a repository at one commit.
 type Snapshot struct {
-	// Repository is its name, as in "org/name", and Commit the hash that the revision
-	// stood for.
+	// Repository is its name as the hub writes it, as in "Org/Name": of one that was
+	// renamed the new one. Commit is the hash that the revision stood for.
 	Repository, Commit string
 
 	client *Client
@@ -75,13 +75,15 @@ func (s *Snapshot) resolve(ctx context.Context, revision string) error {
 	if err != nil {
 		return err
 	}
-	var sha string
+	var sha, name string
 	var off bool
 	r := jsonstream.New(bytes.NewReader(body))
 	err = r.Object(func(key string) (err error) {
 		switch key {
 		case "sha":
 			sha, err = r.String()
+		case "id":
+			name, err = r.String()
 		case "disabled":
 			if null, err := r.Null(); null || err != nil {
 				return err
@@ -105,7 +107,9 @@ func (s *Snapshot) resolve(ctx context.Context, revision string) error {
 	case hubname.IsCommit(revision) && sha != revision:
 		return listf("the commit %s is said to be the commit %s", revision, sha)
 	}
-	s.Commit = sha
+	if s.Commit = sha; hubname.IsRepository(name) { // a mirror may not say
+		s.Repository = name
+	}
 	return nil
 }
 
