@@ -94,8 +94,8 @@ e2e-cosign: ## sign for cosign, and verify what it signed (builds cosign)
 HUB_BYTES ?= 21474836480
 
 .PHONY: e2e-hub
-e2e-hub: ## the hub's own client against the hub of the tests; 20 GiB from it, and ended at half (nodejs, npm; ten minutes)
-	CARTON_OCI_HUB_BYTES=$(HUB_BYTES) $(GOTESTS) -C e2e -count=1 -timeout=60m -tags hubclient -run=Hub .
+e2e-hub: ## the hub's own client against the hub of the tests; 20 GiB from it, and ended at half (nodejs, npm; twenty minutes)
+	CARTON_OCI_HUB_BYTES=$(HUB_BYTES) $(GOTESTS) -C e2e -count=1 -timeout=60m -v -tags hubclient -run=Hub .
 
 # What is hostile, or fails, all of it: every case of docs/cases.txt, every n-th
 # system call for every n, and many more transfers than make test tries. Its figures

@@ -2,7 +2,11 @@ package e2e
 
 import (
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,6 +54,31 @@ func TestEveryVerbTakesAHubsRepository(t *testing.T) {
 	}
 	if h.Leaked.Load() > 0 {
 		t.Error("the storage was sent the token")
+	}
+}
+
+// Who reaches the hub and its storage by a proxy alone reaches them.
+func TestAHubBehindAProxy(t *testing.T) {
+	h := hubtest.New(t, hubtest.Config{})
+	behind := map[string]string{"hub.example": h.URL, "storage.example": h.Storage}
+	h.Storage = "http://storage.example"
+	h.Commit("org/model", shards(4<<20, 9)...)
+	var passed atomic.Int64
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		to, err := url.Parse(behind[r.In.Host])
+		if err != nil || to.Host == "" {
+			t.Errorf("the proxy is asked for %s", r.In.URL)
+			to = &url.URL{Scheme: "http", Host: "127.0.0.1:1"}
+		}
+		passed.Add(1)
+		r.SetURL(to)
+	}})
+	t.Cleanup(proxy.Close)
+	s := testregistry.Start(t, testregistry.Options{})
+	u := newUser(t).with("HF_ENDPOINT=http://hub.example", "HTTP_PROXY="+proxy.URL)
+	u.must(t, "push", "hf:org/model", s.Host+"/org/model:1")
+	if passed.Load() < 6 {
+		t.Errorf("%d requests went by the proxy", passed.Load())
 	}
 }
 

@@ -63,6 +63,27 @@ func TestNamesWithoutTheirFormat(t *testing.T) {
 	}
 }
 
+func TestIndexNames(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"a/model.safetensors.index.json": {"a/model", filekind.ShardIndex}, "M.SAFETENSORS.INDEX.JSON": {"M", filekind.ShardIndex},
+		"model.safetensors.index.fp16.json": {"model.fp16", filekind.ShardIndex}, "model.safetensors.fp16.index.json": {"model.fp16", filekind.ShardIndex},
+		"m.fp16.safetensors.index.json": {"m.fp16", filekind.ShardIndex}, "pytorch_model.bin.index.non_ema.json": {"pytorch_model.non_ema", filekind.PyTorchShardIndex},
+		"model.safetensors.a.index.b.json": {}, "model.safetensors.index.a.b.json": {}, "index.json": {}, ".safetensors.index.json": {}, "model.index.json": {},
+	} {
+		if model, end := filekind.IndexOf(name); model != want[0] || end != want[1] {
+			t.Errorf("%s: got %q, %q, want %q", name, model, end, want)
+		}
+	}
+	for model, want := range map[string]string{
+		"a/model": "a/model.safetensors.index.json", "a/model.fp16": "a/model.safetensors.index.fp16.json",
+		"diffusion_pytorch_model.bf16": "diffusion_pytorch_model.safetensors.index.bf16.json", "qwen2.5": "qwen2.5.safetensors.index.json", "model.v1.5": "model.v1.5.safetensors.index.json",
+	} {
+		if got := filekind.IndexName(model); got != want {
+			t.Errorf("%s: got %s, want %s", model, got, want)
+		}
+	}
+}
+
 // The rules are of categories that there are, and written as they are compared.
 func TestRulesAreInLowerCase(t *testing.T) {
 	for _, r := range filekind.Rules {

@@ -1,7 +1,7 @@
 package filekind
 
 import (
-	"slices"
+	"regexp"
 	"strings"
 )
 
@@ -26,11 +26,37 @@ const (
 	PyTorchShardIndex = ".bin.index.json"
 )
 
-// HasEnd reports whether a file's name ends so; the case of ASCII letters does not
-// count.
-func HasEnd(name string, ends ...string) bool {
-	name = LowerASCII(name)
-	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) })
+// indexRule is the name of such a document. That of a variant, such as fp16, has its
+// name in one of two places; older versions of diffusers have the first.
+// https://github.com/huggingface/diffusers/blob/v0.34.0/src/diffusers/utils/hub_utils.py
+var indexRule = regexp.MustCompile(`(?i)^(.+)(\.safetensors|\.bin)(?:\.([a-z0-9_-]+))?\.index(?:\.([a-z0-9_-]+))?\.json$`)
+
+// IndexOf reads the name of a document that says which shard holds which tensor.
+// model is how the names of its shards begin: "model.fp16" of
+// model.safetensors.index.fp16.json. end is [ShardIndex] or [PyTorchShardIndex], and
+// "" for any other name.
+func IndexOf(name string) (model, end string) {
+	m := indexRule.FindStringSubmatch(name)
+	if m == nil || m[3] != "" && m[4] != "" {
+		return "", ""
+	}
+	model = m[1]
+	if variant := m[3] + m[4]; variant != "" {
+		model += "." + variant
+	}
+	return model, LowerASCII(m[2]) + ".index.json"
+}
+
+// variantRule is a model's name with a variant behind it, where loaders look for one.
+var variantRule = regexp.MustCompile(`^((?:.*/)?(?:model|diffusion_pytorch_model))\.([A-Za-z0-9_-]+)$`)
+
+// IndexName is what the index of a safetensors model is called, whose shards' names
+// begin so: that of "model.fp16" is where loaders look for the variant fp16.
+func IndexName(model string) string {
+	if m := variantRule.FindStringSubmatch(model); m != nil {
+		return m[1] + ".safetensors.index." + m[2] + ".json"
+	}
+	return model + ShardIndex
 }
 
 // Formats are the formats of weights: a table of docs/mapping.md. What ends in

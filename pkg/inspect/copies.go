@@ -18,7 +18,7 @@ import (
 // shardSets reads the indexes of sharded models, and returns the shards that the
 // index of each folder lists, by their paths. Of several indexes in one folder that
 // with the shortest name counts, of those the first by path:
-// model.safetensors.index.json before model.fp16.safetensors.index.json. A shard
+// model.safetensors.index.json before model.safetensors.index.fp16.json. A shard
 // that is not there is a note, and so is an index that is broken, which then
 // counts for nothing.
 func shardSets(
@@ -45,7 +45,7 @@ func shardSets(
 				notes = append(notes, missingShard(index.Path, path.Base(shard)))
 			}
 		}
-		if sets[folder] == nil && filekind.HasEnd(index.Path, filekind.ShardIndex) {
+		if _, end := filekind.IndexOf(index.Path); sets[folder] == nil && end == filekind.ShardIndex {
 			sets[folder] = listed
 		}
 	}

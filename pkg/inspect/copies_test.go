@@ -39,6 +39,13 @@ func TestCopiesOfAModelCountOnce(t *testing.T) {
 			"model/m-1.safetensors": one("F32", "a"), "model/m.safetensors.index.json": index("m-1.safetensors"),
 			"model/m.fp16-1.safetensors": one("F16", "a"), "model/m.fp16.safetensors.index.json": index("m.fp16-1.safetensors"),
 		}, want: 10, precision: "float32"},
+		"variant with an index of its own name": {files: files{
+			"model/model-1.safetensors": one("F32", "a"), "model/model.safetensors.index.json": index("model-1.safetensors"),
+			"model/model.fp16-1.safetensors": one("F16", "a"), "model/model.safetensors.index.fp16.json": index("model.fp16-1.safetensors"),
+		}, want: 10, precision: "float32"},
+		"variant with its index alone": {files: files{
+			"model/model.fp16-1.safetensors": one("F16", "a"), "model/model.safetensors.index.fp16.json": index("model.fp16-1.safetensors"), "model/x.safetensors": one("F32", "a"),
+		}, want: 10, precision: "float16"},
 		"variant without an index":       {files: files{"model/unet/d.safetensors": one("F32", "a"), "model/unet/d.fp16.safetensors": one("F16", "a")}, want: 10, precision: "float32"},
 		"variant of a variant":           {files: files{"model/d.safetensors": one("F32", "a"), "model/d.non_ema.fp16.safetensors": one("F16", "a")}, want: 10, precision: "float32"},
 		"variant alone":                  {files: files{"model/d.fp16.safetensors": one("F16", "a")}, want: 10, precision: "float16"},

@@ -30,7 +30,7 @@ func shardIndexes(
 	var indexes []shardIndex
 	var notes []Note
 	for _, m := range members {
-		if !filekind.HasEnd(m.Path, ends...) {
+		if _, end := filekind.IndexOf(m.Path); end == "" || !slices.Contains(ends, end) {
 			continue
 		}
 		shards, broken, err := readShardIndex(ctx, src, m)

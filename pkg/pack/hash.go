@@ -22,7 +22,7 @@ const hashBuffer = 1 << 20
 func (p *packer) hashAll(ctx context.Context) error {
 	p.askSums()
 	p.believeNames()
-	var read []*file
+	read := slices.Clone(p.cutFrom)
 	for _, f := range p.files {
 		if f.target == "" && (f.hash == "" || f.sum) {
 			read = append(read, f)

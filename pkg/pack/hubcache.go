@@ -147,7 +147,7 @@ func (p *packer) believeNames() {
 
 // checkNameHashes refuses blobs that were read and are not what they are called.
 func (p *packer) checkNameHashes() error {
-	for _, f := range p.files {
+	for _, f := range slices.Concat(p.files, p.cutFrom) {
 		if f.nameHash == "" || f.nameHash == f.hash {
 			continue
 		}

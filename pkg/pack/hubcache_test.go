@@ -251,6 +251,20 @@ func TestABlobsNameIsBelievedUntilItIsRead(t *testing.T) {
 	}
 }
 
+// What is cut into shards has other hashes than the blobs: those are checked all the
+// same.
+func TestShardsOfACache(t *testing.T) {
+	repository := maps.Clone(hubRepository)
+	repository["model.safetensors"] = weights(t, 0, 7)
+	cache := hubCache(t, repository)
+	opts := noop
+	opts.Shard = 3500
+	wantWeights(t, open(t, opts, cache), "model/model.safetensors.index.json", 7)
+	blob := "blobs/" + etag("model.safetensors", repository["model.safetensors"])
+	write(t, cache, map[string]string{blob: strings.Replace(repository["model.safetensors"], "\x03\x03\x03", "\x03\x09\x03", 1)})
+	refused(t, opts, carton.ErrChecksum, "is damaged in the cache", cache)
+}
+
 func TestSnapshotsThatAreDamaged(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/carton-oci/carton-oci/internal/modeltest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/carton/sourcetest"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/pack"
 )
 
@@ -46,6 +48,21 @@ func repository(t *testing.T, size int64) map[string]string {
 	return map[string]string{
 		"model.safetensors": string(weights), "README.md": "---\nlicense: mit\n---\n# m\n", "config.json": "{}", "a/b/empty": "",
 		".gitattributes": "*.bin filter=lfs\n", "runs/log.txt": "x", ".cartonignore": "runs\n",
+	}
+}
+
+// What is on the hub is not cut: it would have to be read twice. What to do is said.
+func TestAListingIsNotCut(t *testing.T) {
+	opts := noop
+	opts.Shard = 1 << 20
+	var read atomic.Int64
+	_, err := pack.OpenListing(t.Context(), listed(repository(t, 2<<20), &read), opts)
+	if !errors.Is(err, pack.ErrOptions) || !strings.Contains(fmt.Sprint(hint.Of(err)), "hf download org/m --local-dir DIR") || read.Load() > 1<<20 {
+		t.Errorf("got %v, %s, after %d bytes", err, hint.Of(err), read.Load())
+	}
+	opts.Shard = 4 << 20
+	if _, err := pack.OpenListing(t.Context(), listed(repository(t, 2<<20), nil), opts); err != nil {
+		t.Errorf("where nothing is as large: %v", err)
 	}
 }
 

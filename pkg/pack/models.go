@@ -125,10 +125,8 @@ func (p *packer) readFiles() error {
 // formatOf returns as what a file is looked into, by its name: a format, or the end
 // of an index; "" for any other.
 func formatOf(name string) string {
-	for _, end := range []string{filekind.ShardIndex, filekind.PyTorchShardIndex} {
-		if filekind.HasEnd(name, end) {
-			return end
-		}
+	if _, end := filekind.IndexOf(name); end != "" {
+		return end
 	}
 	if format := formats.Of(path.Base(name)); format != nil {
 		return format.Name
@@ -144,8 +142,8 @@ const maxPointerBytes = 1024
 func (p *packer) readFile(name string, f *file) error {
 	format := formats.Of(path.Base(name))
 	header := format != nil && format.ReadHeader != nil
-	index := filekind.HasEnd(name, filekind.ShardIndex, filekind.PyTorchShardIndex)
-	if !header && !index && f.size > maxPointerBytes {
+	_, index := filekind.IndexOf(name)
+	if !header && index == "" && f.size > maxPointerBytes {
 		return nil
 	}
 	r, err := f.open()
@@ -157,7 +155,7 @@ func (p *packer) readFile(name string, f *file) error {
 		return p.broken(name, carton.ErrFormat, err)
 	}
 	switch {
-	case index:
+	case index != "":
 		return p.readShardIndex(name, r)
 	case !header:
 		return nil

@@ -58,6 +58,7 @@ type packer struct {
 	paths     carton.Paths        // of all members
 	files     []*file
 	byPath    map[string]*file // of files, as many as there were
+	cutFrom   []*file          // what shards are made of, where something says its sha256
 	given     []byte           // a carton.toml that is kept, nil for none
 	loaded    *carton.Info
 	said      []said // by the headers of model files

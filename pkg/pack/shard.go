@@ -11,6 +11,7 @@ import (
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/modelfile"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/gguf"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/safetensors"
@@ -74,7 +75,8 @@ func (p *packer) shard() error {
 func (p *packer) safetensorsSet(f *file) (*sharded, error) {
 	dir := path.Dir(f.path)
 	for _, x := range p.files {
-		if path.Dir(x.path) != dir || !filekind.HasEnd(x.path, filekind.ShardIndex) {
+		model, end := filekind.IndexOf(x.path)
+		if path.Dir(x.path) != dir || end != filekind.ShardIndex {
 			continue
 		}
 		r, err := p.final(x).open()
@@ -92,7 +94,7 @@ func (p *packer) safetensorsSet(f *file) (*sharded, error) {
 		if !slices.Contains(index.Shards(), path.Base(f.path)) {
 			continue
 		}
-		m := &sharded{base: x.path[:len(x.path)-len(filekind.ShardIndex)], index: x}
+		m := &sharded{base: model, index: x}
 		for _, name := range index.Shards() {
 			shard := p.find(path.Join(dir, name))
 			if shard == nil {
@@ -127,8 +129,16 @@ func (p *packer) ggufSet(f *file) *sharded {
 // cut puts the shards in the place of the files.
 func (p *packer) cut(m *sharded, format string) error {
 	for _, f := range m.files {
-		if f.remote != nil || f.target != "" {
-			return optionsf("%s is no file of a folder on this machine, and so it can't be cut into shards", errtext.Quote(f.path))
+		switch {
+		case f.remote != nil:
+			// Their sha256 are those of the whole; of shards they would be known only after all
+			// was read, and what was read would have to be fetched again to be sent.
+			err := optionsf("%s is on the hub, and only files of this machine are cut into shards", errtext.Quote(f.path))
+			return hint.With(err, "hf download %s --local-dir DIR fetches it; give DIR, and %s SIZE", p.out.Repository, hint.Shard)
+		case f.target != "":
+			return optionsf("%s is a symlink, and so it can't be cut into shards", errtext.Quote(f.path))
+		case f.nameHash != "":
+			p.cutFrom = append(p.cutFrom, f)
 		}
 	}
 	shards, total, err := m.shards(format, p.opts.Shard)
@@ -169,7 +179,10 @@ func (p *packer) cut(m *sharded, format string) error {
 		if err != nil {
 			return err
 		}
-		name := m.base + filekind.ShardIndex
+		name := filekind.IndexName(m.base)
+		if m.index != nil {
+			name = m.index.path
+		}
 		p.files = append(p.files, &file{path: name, text: index, size: int64(len(index))})
 	}
 	return p.newPaths()

@@ -137,6 +137,32 @@ func TestShard(t *testing.T) {
 	}
 }
 
+// A variant's index is called as loaders look for it, and one that is there keeps its
+// name.
+func TestShardOfAVariant(t *testing.T) {
+	dir := tree(t, map[string]string{"unet/diffusion_pytorch_model.fp16.safetensors": weights(t, 0, 7)})
+	c := open(t, pack.Options{Shard: 3500}, dir)
+	wantWeights(t, c, "model/unet/diffusion_pytorch_model.safetensors.index.fp16.json", 7)
+	cut := filepath.Join(t.TempDir(), "m")
+	if err := carton.Extract(t.Context(), cut, c, carton.ExtractOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, pack.Options{Shard: 2500}, filepath.Join(cut, "model"))
+	wantListing(t, again, "carton.toml", "model/unet/diffusion_pytorch_model.fp16-00001-of-00004.safetensors", "model/unet/diffusion_pytorch_model.fp16-00002-of-00004.safetensors",
+		"model/unet/diffusion_pytorch_model.fp16-00003-of-00004.safetensors", "model/unet/diffusion_pytorch_model.fp16-00004-of-00004.safetensors",
+		"model/unet/diffusion_pytorch_model.safetensors.index.fp16.json", "tensor_data/index.toml")
+	wantWeights(t, again, "model/unet/diffusion_pytorch_model.safetensors.index.fp16.json", 7)
+	folder := filepath.Join(cut, "model", "unet")
+	if err := os.Rename(filepath.Join(folder, "diffusion_pytorch_model.safetensors.index.fp16.json"), filepath.Join(folder, "diffusion_pytorch_model.safetensors.fp16.index.json")); err != nil {
+		t.Fatal(err)
+	}
+	wantWeights(t, open(t, pack.Options{Shard: 2500}, filepath.Join(cut, "model")), "model/unet/diffusion_pytorch_model.safetensors.fp16.index.json", 7)
+	if err := os.Remove(filepath.Join(folder, "diffusion_pytorch_model.fp16-00002-of-00003.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, noop, carton.ErrFormat, "missing are 1 of the 3 shards", folder)
+}
+
 // TestShardGGUF: parts are what gguf-split would write, and one model.
 func TestShardGGUF(t *testing.T) {
 	var tensors []modeltest.GGUFTensor
