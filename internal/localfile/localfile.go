@@ -61,8 +61,24 @@ type opening struct {
 	itself  bool // what is opened must be what was looked at
 }
 
+// swaps is how often a file is looked at that is another one when it is open: whoever
+// replaces it by a rename, as an image layout's index.json is, leaves one or the other.
+const swaps = 16
+
+// errSwapped: what was opened is not what was looked at.
+var errSwapped = errors.New("was put in another's place, again and again")
+
 // file opens one that is looked at before and afterwards.
 func (o opening) file(name string) (*os.File, error) {
+	for range swaps - 1 {
+		if f, err := o.once(name); !errors.Is(err, errSwapped) {
+			return f, err
+		}
+	}
+	return o.once(name)
+}
+
+func (o opening) once(name string) (*os.File, error) {
 	before, err := o.look(name)
 	if err != nil {
 		return nil, renamed(err)
@@ -79,7 +95,7 @@ func (o opening) file(name string) (*os.File, error) {
 		err = o.check(name, after)
 	}
 	if err == nil && o.itself && !os.SameFile(before, after) {
-		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("was put in another's place meanwhile")}
+		err = &fs.PathError{Op: "open", Path: name, Err: errSwapped}
 	}
 	if err != nil {
 		f.Close()

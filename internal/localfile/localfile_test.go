@@ -5,6 +5,7 @@ package localfile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -145,6 +146,58 @@ func TestASwapBlocksNobody(t *testing.T) {
 	})
 	close(stop)
 	<-stopped
+}
+
+// A file that somebody replaces by a rename, again and again, can always be opened.
+func TestAFileThatIsReplacedIsOneOrTheOther(t *testing.T) {
+	dir := t.TempDir()
+	replace := func() error {
+		name := filepath.Join(dir, "index.json")
+		return errors.Join(os.WriteFile(name+".partial", []byte("whole"), 0o600), os.Rename(name+".partial", name))
+	}
+	if err := replace(); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	stop, stopped := make(chan struct{}), make(chan error)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				stopped <- nil
+				return
+			default:
+			}
+			if err := replace(); err != nil {
+				stopped <- err
+				return
+			}
+		}
+	}()
+	for range 3000 {
+		b, err := readItself(root, "index.json")
+		if err != nil || string(b) != "whole" {
+			t.Errorf("got %q, %v", b, err)
+			break
+		}
+	}
+	close(stop)
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+func readItself(root *os.Root, name string) ([]byte, error) {
+	f, err := OpenItself(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
 }
 
 func TestOpenRoot(t *testing.T) {
