@@ -200,6 +200,48 @@ func TestDeleteWhileOthersPush(t *testing.T) {
 	}
 }
 
+// deleting is a folder in which somebody deletes something at the worst moment.
+type deleting struct {
+	*layout.Dir
+	delete func()
+}
+
+func (d *deleting) PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, opts layout.PutOptions) error {
+	if d.delete != nil {
+		d.delete()
+		d.delete = nil
+	}
+	return d.Dir.PutManifest(ctx, desc, content, opts)
+}
+
+// What a push found there, and somebody deletes before its manifest is there, is pushed.
+func TestPushBringsWhatIsDeletedMeanwhile(t *testing.T) {
+	for name, after := range map[string]*layout.PushResult{"there": nil, "brought before": {}} {
+		t.Run(name, func(t *testing.T) {
+			d, first := pushed(t, 1, "v1")
+			if after != nil {
+				after.Config.Digest = first.Config.Digest
+				for _, l := range first.Layers {
+					after.Layers = append(after.Layers, layout.LayerStatus{Digest: l.Digest})
+				}
+			}
+			other, err := layout.NewArtifact(layout.ArtifactSpec{ArtifactType: "application/vnd.example.other", Config: first.Config, Layers: first.Layers})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &deleting{d, func() { remove(t, d, first.Digest) }}
+			if _, err := layout.Push(t.Context(), s, other, layout.PushOptions{Tags: []string{"v2"}, After: after}); err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range append(other.Layers, other.Config) {
+				if _, err := layout.ReadBlob(t.Context(), d, l.Descriptor, 1<<20); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
 // An image layout of one artifact is one of one artifact, whatever refers to it.
 func TestOnlyWithReferrers(t *testing.T) {
 	d, a := pushed(t, 1, "v1")

@@ -99,20 +99,32 @@ func Push(ctx context.Context, s Store, a *Artifact, opts PushOptions) (*PushRes
 		}
 	}
 	a, err := p.complete(ctx, a)
-	if err == nil {
-		err = p.pushAll(ctx, p.missing(a.blobs()...))
-	}
 	if err != nil {
 		return nil, err
 	}
-	err = s.PutManifest(ctx, a.Descriptor, a.Manifest, PutOptions{Tags: opts.Tags, NoClobber: opts.NoClobber})
-	if err != nil && !errors.Is(err, ErrTagExists) {
-		err = fmt.Errorf("push image manifest: %w", err)
+	for attempt := 1; ; attempt++ {
+		if err := p.pushAll(ctx, p.missing(a.blobs()...)); err != nil {
+			return nil, err
+		}
+		err = s.PutManifest(ctx, a.Descriptor, a.Manifest, PutOptions{Tags: opts.Tags, NoClobber: opts.NoClobber})
+		switch {
+		case err == nil:
+			return p.result(a), nil
+		case errors.Is(err, ErrTagExists):
+			return nil, err
+		case !s.Local() || !errors.Is(err, ErrNotFound) || attempt == download.Attempts:
+			return nil, fmt.Errorf("push image manifest: %w", err)
+		}
+		// Somebody has deleted another artifact, and with it a blob that was there.
+		p.forget()
 	}
-	if err != nil {
-		return nil, err
-	}
-	return p.result(a), nil
+}
+
+// forget has every blob asked for again.
+func (p *pusher) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.status)
 }
 
 type pusher struct {
