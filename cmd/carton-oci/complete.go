@@ -33,8 +33,8 @@ import (
 // references.
 const completeWord = "__complete"
 
-// completionWait is how long a registry is waited for.
-const completionWait = 2 * time.Second
+// completionWait is how long a registry is waited for. Tests change it.
+var completionWait = 2 * time.Second
 
 // completionMost is how many words are offered at most: nobody reads more.
 const completionMost = 1000

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -106,7 +107,12 @@ func TestScripts(t *testing.T) {
 // program that it watches.
 const noSleep = "atexit_sleep_ms=0"
 
+// patience is how long people wait for a completion. What is completed is tested
+// with more of it, or a busy machine would be a failure.
+var patience = completionWait
+
 func TestMain(m *testing.M) {
+	completionWait = time.Minute
 	testscript.Main(m, map[string]func(){"carton-oci": judged})
 }
 

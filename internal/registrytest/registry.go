@@ -79,12 +79,17 @@ func New(t testing.TB, conf Config) *Registry {
 		tokens:    make(map[string]*token),
 		presigned: make(map[string]digest.Digest),
 	}
-	r.server = r.start(http.HandlerFunc(r.serve))
-	r.URL = r.server.URL
-	_, r.Host, _ = strings.Cut(r.URL, "://")
 	if conf.Quirks.CDN {
-		r.cdn = r.start(http.HandlerFunc(r.serveCDN))
+		r.cdn = r.start(r.unstarted(http.HandlerFunc(r.serveCDN)))
 	}
+	// A client of another test may ask at once, for a port that was somebody else's.
+	r.server = r.unstarted(http.HandlerFunc(r.serve))
+	r.Host = r.server.Listener.Addr().String()
+	r.URL = "http://" + r.Host
+	if conf.TLS {
+		r.URL = "https://" + r.Host
+	}
+	r.start(r.server)
 	t.Cleanup(func() {
 		close(r.done)
 		for _, s := range []*httptest.Server{r.server, r.cdn} {
@@ -97,13 +102,18 @@ func New(t testing.TB, conf Config) *Registry {
 	return r
 }
 
-func (r *Registry) start(h http.Handler) *httptest.Server {
+// unstarted returns a server that listens, and does not answer yet.
+func (r *Registry) unstarted(h http.Handler) *httptest.Server {
 	s := httptest.NewUnstartedServer(r.record(h))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // broken handshakes are part of the tests
 	s.EnableHTTP2 = r.conf.HTTP2
 	if r.conf.ClientCAs != nil {
 		s.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: r.conf.ClientCAs}
 	}
+	return s
+}
+
+func (r *Registry) start(s *httptest.Server) *httptest.Server {
 	if r.conf.TLS {
 		s.StartTLS()
 	} else {
