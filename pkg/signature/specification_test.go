@@ -106,11 +106,8 @@ func plainECDSA(key *ecdsa.PublicKey, message string, sig []byte) error {
 	e := new(big.Int).SetBytes(hash.Sum(nil)) // no curve's hash is longer than its order
 	w := new(big.Int).ModInverse(s, n)
 	u1, u2 := new(big.Int).Mul(e, w), new(big.Int).Mul(r, w)
-	//lint:ignore SA1019 the point of the test is another way than the standard library's
-	x1, y1 := key.Curve.ScalarBaseMult(u1.Mod(u1, n).Bytes()) //nolint:staticcheck // as above
-	//lint:ignore SA1019 the point of the test is another way than the standard library's
-	x2, y2 := key.Curve.ScalarMult(key.X, key.Y, u2.Mod(u2, n).Bytes()) //nolint:staticcheck // as above
-	//lint:ignore SA1019 the point of the test is another way than the standard library's
+	x1, y1 := key.Curve.ScalarBaseMult(u1.Mod(u1, n).Bytes())                            //nolint:staticcheck // another way than crypto/ecdsa's
+	x2, y2 := key.Curve.ScalarMult(key.X, key.Y, u2.Mod(u2, n).Bytes())                  //nolint:staticcheck // as above
 	if x, _ := key.Curve.Add(x1, y1, x2, y2); x.Mod(x, n).Cmp(r) != 0 || r.Sign() == 0 { //nolint:staticcheck // as above
 		return fmt.Errorf("the signature is wrong")
 	}
