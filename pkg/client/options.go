@@ -64,7 +64,8 @@ type PushOptions struct {
 	// Signature is the file with its signature, as in OpenOptions.
 	Trust     *signature.Trust
 	Signature string
-	// Signer, where it is set, signs what was pushed, as [Client.Sign] does.
+	// Signer, where it is set, signs what is pushed, as [Client.Sign] does, before any
+	// tag points to it.
 	Signer *signature.Signer
 	// Planned, which may be nil, is called once when it is known what the artifact
 	// is, before anything is sent. The result's layers have no Status yet.

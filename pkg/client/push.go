@@ -175,9 +175,6 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 	default:
 		err = p.sendAll(ctx, forms, result)
 	}
-	if err == nil && p.opts.Signer != nil && !p.opts.DryRun {
-		err = p.sign(ctx, result)
-	}
 	if err != nil {
 		return nil, p.blame(err)
 	}

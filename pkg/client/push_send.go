@@ -44,15 +44,17 @@ func (p *push) fill(ctx context.Context, forms *convert.Forms, result *PushResul
 }
 
 // sendAll pushes the artifact, and what goes with it. The order matters where it
-// stops half-way: all content first, then the tags of what belongs to the artifact,
-// and the artifact's last, so that who reads it finds an image form and signatures
-// that are as new.
+// stops half-way: all content first, then signatures, then the tags of what belongs to
+// the artifact, and the artifact's last, so that who reads it finds an image form and
+// signatures that are as new.
 func (p *push) sendAll(ctx context.Context, forms *convert.Forms, result *PushResult) error {
 	store, art := p.site.store, forms.Artifact
 	opts := layout.PushOptions{Concurrency: p.opts.Concurrency, Progress: p.opts.Progress}
-	alone := forms.Image == nil && len(p.with) == 0
+	alone := forms.Image == nil && len(p.with) == 0 && p.opts.Signer == nil
 	if alone {
 		opts.Tags, opts.NoClobber = p.tags, p.opts.NoClobber
+	} else if err := p.checkClobber(ctx, art); err != nil {
+		return err
 	}
 	if err := p.sendWith(ctx, true, opts, result); err != nil {
 		return err
@@ -69,25 +71,51 @@ func (p *push) sendAll(ctx context.Context, forms *convert.Forms, result *PushRe
 	if err := p.sendWith(ctx, false, opts, result); err != nil {
 		return err
 	}
-	if p.opts.NoClobber {
-		if err := layout.CheckTags(ctx, store, art.Digest, p.tags...); err != nil {
-			return err
-		}
+	if err := p.checkClobber(ctx, art); err != nil {
+		return err
 	}
+	subjects := []ocispec.Descriptor{art.Descriptor}
 	if forms.Image != nil {
-		opts.Tags, opts.NoClobber = p.imageTags, p.opts.NoClobber
-		image, err := layout.Push(ctx, store, forms.Image, opts)
+		image, err := p.sendImage(ctx, forms.Image, opts, result)
 		if err != nil {
 			return fmt.Errorf("image form: %w", err)
 		}
-		result.count(image)
-		result.Image.Digest = image.Descriptor.Digest
+		subjects = append(subjects, image)
+	}
+	if p.opts.Signer != nil {
+		if err := p.sign(ctx, subjects, result); err != nil {
+			return err
+		}
 	}
 	if len(p.tags) == 0 {
 		return nil
 	}
 	// The rest may have taken hours: the artifact's way is looked at once more.
 	return store.PutManifest(ctx, art.Descriptor, art.Manifest, layout.PutOptions{Tags: p.tags, NoClobber: p.opts.NoClobber})
+}
+
+// checkClobber refuses to move the artifact's tags, where that was forbidden.
+func (p *push) checkClobber(ctx context.Context, art *layout.Artifact) error {
+	if !p.opts.NoClobber {
+		return nil
+	}
+	return layout.CheckTags(ctx, p.site.store, art.Digest, p.tags...)
+}
+
+// sendImage pushes the image form, under its tags unless it is to be signed first.
+func (p *push) sendImage(
+	ctx context.Context, image *layout.Artifact, opts layout.PushOptions, result *PushResult,
+) (ocispec.Descriptor, error) {
+	if p.opts.Signer == nil {
+		opts.Tags, opts.NoClobber = p.imageTags, p.opts.NoClobber
+	}
+	pushed, err := layout.Push(ctx, p.site.store, image, opts)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	result.count(pushed)
+	result.Image.Digest = pushed.Descriptor.Digest
+	return pushed.Descriptor, nil
 }
 
 // sendWith pushes what goes with a copy: what an index lists, first, or all else.
@@ -121,25 +149,28 @@ func (r *PushResult) exists() {
 	}
 }
 
-// sign signs what was pushed.
-func (p *push) sign(ctx context.Context, result *PushResult) error {
+// sign signs what was pushed, the artifact and its image form, and points the tags of
+// that one to it: a tag never points to what is yet to be signed, for a policy would
+// refuse it there.
+func (p *push) sign(ctx context.Context, subjects []ocispec.Descriptor, result *PushResult) error {
+	store := p.site.store
 	model, err := signModel(ctx, p.src, p.opts.Signer)
-	if err != nil {
-		return err
+	if err == nil {
+		result.Signatures, err = signSubjects(ctx, store, subjects, p.opts.Signer, model)
 	}
-	subjects := []ocispec.Descriptor{{MediaType: ocispec.MediaTypeImageManifest, Digest: result.Digest, Size: result.Size}}
-	if result.Image != nil {
-		image, err := p.site.store.Resolve(ctx, string(result.Image.Digest))
-		if err != nil {
-			return err
+	if err != nil {
+		return fmt.Errorf("is there by its digest %s, and could not be signed, so that no tag was moved: %w", subjects[0].Digest, err)
+	}
+	for _, image := range subjects[1:] {
+		_, raw, err := store.ResolveManifest(ctx, string(image.Digest))
+		if err == nil {
+			err = store.PutManifest(ctx, image, raw, layout.PutOptions{Tags: p.imageTags, NoClobber: p.opts.NoClobber})
 		}
-		subjects = append(subjects, image)
+		if err != nil {
+			return fmt.Errorf("image form: %w", err)
+		}
 	}
-	result.Signatures, err = signSubjects(ctx, p.site.store, subjects, p.opts.Signer, model)
-	if err != nil {
-		err = fmt.Errorf("is pushed, and not signed: %w", err)
-	}
-	return err
+	return nil
 }
 
 // took notes what became of the artifact's blobs.
