@@ -36,7 +36,9 @@ type CopyOptions struct {
 	// ModelHash refuses every other model, in lower-case hex.
 	ModelHash string
 	// Trust, where it is set, refuses what none of those has signed, and Signature is the
-	// file with its signature, as in OpenOptions.
+	// file with its signature, as in OpenOptions. With Recursive an image form that they
+	// have not signed stays behind, and is an error where ImageTag names it. Who made
+	// what else goes along is not asked.
 	Trust     *signature.Trust
 	Signature string
 	// AllowInvalid copies a carton although its carton.toml, or what that refers to,

@@ -85,7 +85,8 @@ type gathering struct {
 }
 
 // imageForm takes along the image form of the model, under the tags that it has
-// where the copy goes.
+// where the copy goes. Its MANIFEST is the artifact's; what else it says, and who may
+// mount it believes, is its own, so that where a signature is wanted it needs one too.
 func (g *gathering) imageForm(ctx context.Context) error {
 	src, _ := g.src.(*convert.Source)
 	tag := cmp.Or(g.opts.ImageTag, g.source.loc.Tag+imageSuffix)
@@ -110,6 +111,13 @@ func (g *gathering) imageForm(ctx context.Context) error {
 		return err
 	}
 	what, err := g.what(ctx, desc, raw, is.model)
+	if err == nil {
+		err = g.askPolicy(ctx, what)
+	}
+	if isRefusal(err) && g.opts.ImageTag == "" {
+		g.warnings = append(g.warnings, fmt.Sprintf("%s does not go along: %v", tag, err))
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("image form: %w", err)
 	}

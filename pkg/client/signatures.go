@@ -92,6 +92,14 @@ func (c *call) wants(o *opened, opts OpenOptions) (list []wanted, err error) {
 	return list, nil
 }
 
+// isRefusal reports whether an error says that nothing is signed by whom was asked for.
+func isRefusal(err error) bool {
+	return slices.ContainsFunc([]error{
+		signature.ErrNotSigned, signature.ErrSigner, signature.ErrModel, signature.ErrPredicate, signature.ErrExpired,
+		signature.ErrKeyless, signature.ErrFormat, signature.ErrLimit,
+	}, func(kind error) bool { return errors.Is(err, kind) })
+}
+
 func refused(err error, w wanted, unread []error, file string) error {
 	if len(unread) > 0 {
 		err = fmt.Errorf("%w (and %d referrers that can't be read, of which one: %w)", err, len(unread), errors.New(unread[0].Error()))
