@@ -28,7 +28,8 @@ carton-oci pull ghcr.io/org/m:1 -o - | ssh host 'cat >m.carton'`,
 Run again, it checks what is there. With --force or --from only members that are
 not on this machine already are downloaded; what is copied is hashed on the way.
 A REF without a tag is :latest. It may be any SOURCE: "pull thin.carton -o
-full.carton" fetches what a thin carton lacks.
+full.carton" fetches what a thin carton lacks. With --key the model's signature
+lies beside the output: m.carton.sig.
 
 With -o - the same bytes go to standard output as they come. What an exit code
 other than 0 leaves there is not to be used: it lacks its end, so that no reader
@@ -146,6 +147,7 @@ func (s *session) printPull(r *client.PullResult) {
 			[2]string{"model hash", r.ModelHash},
 			[2]string{"received", received},
 			[2]string{"path", path},
+			[2]string{"signature", r.Signature},
 		)
 	})
 }
@@ -159,6 +161,9 @@ func (s *session) noteAfterPull(r *client.PullResult, opts client.PullOptions, f
 		s.warnf("not reused, so read from %s: %s", r.Reference, why)
 	}
 	s.warnOfLayers(r.Unlisted)
+	if r.SignatureInTheWay != "" {
+		s.warnf("%s stays as it is: it is not the signature that was verified", r.SignatureInTheWay)
+	}
 	if r.LinksNeedToken {
 		s.warnf("the registry wants a token for what LINKS names; loaders of cartons send none")
 		s.hintf("make the repository public, or name a server that needs no token with --link-base")

@@ -122,6 +122,9 @@ type opened struct {
 	loc      location.Location // with the tag that was taken
 	site     *site             // nil for a carton that is no artifact
 	artifact *convert.Source   // nil for a carton that is no artifact
+	// modelSigned is the signature of the model that counted, nil where none was wanted
+	// or the artifact's did.
+	modelSigned []byte
 }
 
 // open opens what loc names.

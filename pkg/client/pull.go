@@ -45,6 +45,11 @@ type PullResult struct {
 	// Unlisted are layers of the artifact that MANIFEST lists nothing of. They are no
 	// members, and were left out.
 	Unlisted []string `json:"unlisted,omitempty"`
+	// Signature is the file with the model's signature, where one was wanted and
+	// counted: it lies beside Path. "" of a part of a model.
+	Signature string `json:"signature,omitempty"`
+	// SignatureInTheWay is what has that name and is something else. It was left as it is.
+	SignatureInTheWay string `json:"signatureInTheWay,omitempty"`
 	// LinksNeedToken: a thin carton's links can't be followed without
 	// credentials, which loaders of cartons don't send.
 	LinksNeedToken bool `json:"linksNeedToken,omitempty"`
@@ -113,40 +118,49 @@ func (c *call) pull(ctx context.Context, loc location.Location, opts PullOptions
 		result.Digest = src.artifact.Descriptor().Digest
 		result.Regenerated = src.artifact.Regenerated()
 	}
+	if err := c.pullOpened(ctx, src, opts, result); err != nil {
+		return result, err
+	}
+	return result, leaveSignature(src, opts, result)
+}
+
+// pullOpened makes what opts ask for of what was opened.
+func (c *call) pullOpened(ctx context.Context, src *opened, opts PullOptions, result *PullResult) error {
 	if opts.Stream != nil {
-		return result, c.stream(ctx, src, opts, result)
+		return c.stream(ctx, src, opts, result)
 	}
 	if opts.Unpack == "" && opts.Output == "" {
 		name, err := defaultName(src.loc, result.Digest)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		opts.Output = filepath.Join(opts.OutputDir, name)
 	}
 	result.Path = filepath.Clean(opts.Output + opts.Unpack) // one of them is empty
 	if err := opts.refuseSource(src.loc, result.Path); err != nil {
-		return nil, err
+		return err
 	}
 	var links *carton.Links
+	var err error
 	if opts.Thin {
 		if links, err = thinLinks(ctx, src, opts.LinkBase); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if !opts.Force {
 		result.AlreadyHere, err = alreadyHere(ctx, src.Source, result.Path, links, opts)
 		if err != nil || result.AlreadyHere {
-			return result, err
+			return err
 		}
 	}
 	copies, err := c.copies(ctx, opts, result.Path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer copies.Close()
 	if src.artifact != nil {
 		if _, err := src.Members(ctx); err != nil {
-			return result, err
+			return err
 		}
 		result.Unlisted = src.artifact.Unlisted()
 	}
@@ -164,7 +178,7 @@ func (c *call) pull(ctx context.Context, loc location.Location, opts PullOptions
 	for _, err := range copies.Refused() {
 		result.NotReused = append(result.NotReused, err.Error())
 	}
-	return result, err
+	return err
 }
 
 // stream gives the carton to opts.Stream.

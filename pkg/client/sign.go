@@ -6,14 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/carton-oci/carton-oci/internal/localfile"
-	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -21,10 +17,6 @@ import (
 	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/signature"
 )
-
-// SignatureExt ends the name of the file with a carton's signature, which lies beside
-// it: m.carton.sig, and folder.sig of a folder.
-const SignatureExt = ".sig"
 
 // SignOptions say how a carton is signed.
 type SignOptions struct {
@@ -95,7 +87,9 @@ func (c *call) sign(ctx context.Context, loc location.Location, signer *signatur
 	}
 	name := opts.Output
 	if name == "" && loc.Kind == location.KindPath {
-		name = signatureBeside(loc.Path)
+		if name, err = signatureBeside(loc.Path); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case name == "" && src.artifact == nil:
@@ -225,54 +219,4 @@ func inMemoryLayer(mediaType string, content []byte) layout.Layer {
 	return layout.Layer{Descriptor: desc, Name: "signature", Open: func(_ context.Context, off int64) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(content[off:])), nil
 	}}
-}
-
-// signatureBeside names the file beside a carton or folder that holds its signature.
-func signatureBeside(path string) string { return filepath.Clean(path) + SignatureExt }
-
-// writeSmall puts a small file in its place, and reports whether it was there.
-func writeSmall(name string, content []byte, replace bool) (existed bool, err error) {
-	if there, err := localfile.Read(name, int64(len(content))); err == nil && bytes.Equal(there, content) {
-		return true, nil
-	}
-	if err := replaceable(name); replace && err != nil {
-		return false, err
-	}
-	f, err := place.Create(name, place.Options{Replace: replace})
-	if err != nil {
-		return false, err
-	}
-	if _, err = f.WriteAt(content, 0); err == nil {
-		err = f.Commit()
-	}
-	if err != nil {
-		return false, errors.Join(err, f.Discard())
-	}
-	return false, nil
-}
-
-// replaceable wants a file that exists to be a signature: no other is replaced by one,
-// and least of all the model that is signed, or the key.
-func replaceable(name string) error {
-	raw, err := localfile.Read(name, signature.MaxBundleBytes)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		_, err = signature.Parse(raw)
-	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w, and holds no signature that could be replaced by another", name, carton.ErrExist)
-		return hint.With(err, "%s FILE writes another file", hint.SignOutput)
-	}
-	return nil
-}
-
-// readSignature reads a file with a signature.
-func readSignature(name string, m *carton.Manifest) ([]byte, error) {
-	raw, err := localfile.Read(name, signature.MaxBytesOf(m))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", name, signature.ErrNotSigned)
-	}
-	return raw, err
 }

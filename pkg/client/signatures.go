@@ -70,8 +70,26 @@ func (c *call) ask(ctx context.Context, o *opened, opts OpenOptions) error {
 		} else if err != nil {
 			return refused(err, w, unread, opts.Signature)
 		}
+		if o.modelSigned == nil {
+			o.modelSigned = ofModel(bundles, judged)
+		}
 	}
 	return nil
+}
+
+// ofModel returns the signature of the model that counts, nil for none: the same one
+// in whatever order they are listed.
+func ofModel(bundles []bundle, judged []signature.Judgement) []byte {
+	best := -1
+	for i, j := range judged {
+		if j.Err == nil && j.PredicateType == signature.PredicateModel && (best < 0 || j.Of < judged[best].Of) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	return bundles[best].raw
 }
 
 // wants returns whose signatures are wanted of what was opened.
@@ -132,7 +150,9 @@ func (c *call) bundles(ctx context.Context, o *opened, file string) (found []bun
 		return nil, nil, hint.With(err, "fetch it, and name it: %s FILE", hint.Signature)
 	}
 	if file == "" {
-		file = signatureBeside(o.loc.Path)
+		if file, err = signatureBeside(o.loc.Path); err != nil {
+			return nil, nil, err
+		}
 	}
 	raw, err := readSignature(file, authored(o.Source))
 	if errors.Is(err, signature.ErrNotSigned) {
