@@ -146,8 +146,8 @@ func (s *session) printPull(r *client.PullResult) {
 			[2]string{"digest", r.Digest.String()},
 			[2]string{"model hash", r.ModelHash},
 			[2]string{"received", received},
-			[2]string{"path", path},
 			[2]string{"signature", r.Signature},
+			[2]string{"path", path},
 		)
 	})
 }

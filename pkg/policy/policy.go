@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/BurntSushi/toml"
 
@@ -203,7 +206,8 @@ func (p *Policy) Of(host, repository string) (trust *signature.Trust, by string,
 
 // Lazily returns what reads the policy of this user when it is first asked: the file
 // that CARTON_OCI_POLICY names, else carton-oci/policy.toml in the user's configuration
-// folder, if it is there. An empty CARTON_OCI_POLICY is no name of a file and an error:
+// folder, if it is there; where no variable says which folder that is, the system is
+// asked for the user's home. An empty CARTON_OCI_POLICY is no name of a file and an error:
 // an unset variable of a script must not be the end of a policy.
 func Lazily() func(host, repository string) (*signature.Trust, string, error) {
 	load := sync.OnceValues(find)
@@ -224,16 +228,38 @@ func find() (*Policy, error) {
 		}
 		return Read(path)
 	}
-	dir, err := os.UserConfigDir()
-	if err != nil && os.Getenv("XDG_CONFIG_HOME") != "" { // it is there, and is no folder's path
+	dir, err := configDir()
+	if err != nil {
 		return nil, errtext.WithKind(err, ErrPolicy)
 	}
-	if err != nil {
-		return nil, nil //nolint:nilerr,nilnil // who has no configuration folder has no policy in it
+	if dir == "" {
+		return nil, nil //nolint:nilnil // who has no configuration folder has no policy in it
 	}
 	path := filepath.Join(dir, "carton-oci", "policy.toml")
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+	_, err = os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // HOME=/dev/null
 		return nil, nil //nolint:nilnil // documented
 	}
 	return Read(path)
+}
+
+// configDir returns the user's configuration folder, "" for a user who has none. Where
+// the environment does not say it, as a service's may not, the system does: a policy
+// must not end because a variable is not set.
+func configDir() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err == nil || os.Getenv("XDG_CONFIG_HOME") != "" { // which is there, and no folder's path
+		return dir, err
+	}
+	u, err := user.Current()
+	if err != nil || !filepath.IsAbs(u.HomeDir) {
+		return "", nil //nolint:nilerr // nobody has made a home for this user
+	}
+	switch runtime.GOOS {
+	case "windows":
+		return filepath.Join(u.HomeDir, "AppData", "Roaming"), nil
+	case "darwin", "ios":
+		return filepath.Join(u.HomeDir, "Library", "Application Support"), nil
+	}
+	return filepath.Join(u.HomeDir, ".config"), nil
 }

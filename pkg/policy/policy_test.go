@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"os"
+	"os/user"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -211,6 +212,29 @@ func TestAConfigurationFolderThatIsNone(t *testing.T) {
 	os.Unsetenv("CARTON_OCI_POLICY")
 	if _, _, err := Lazily()("ghcr.io", "org/m"); !errors.Is(err, ErrPolicy) {
 		t.Errorf("got %v, want ErrPolicy", err)
+	}
+}
+
+// A service has no HOME, and its user has a home with a policy in it all the same. A HOME
+// that is no folder holds none.
+func TestWhereThePolicyIsWithoutHome(t *testing.T) {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		t.Skip("the folder has another name here")
+	}
+	for _, name := range []string{"XDG_CONFIG_HOME", "HOME", "CARTON_OCI_POLICY"} {
+		t.Setenv(name, "")
+		os.Unsetenv(name)
+	}
+	u, err := user.Current()
+	if err != nil {
+		t.Skip("nobody knows this user")
+	}
+	if dir, err := configDir(); err != nil || dir != filepath.Join(u.HomeDir, ".config") {
+		t.Errorf("got %q, %v, want .config in %s", dir, err, u.HomeDir)
+	}
+	t.Setenv("HOME", os.DevNull)
+	if p, err := find(); p != nil || err != nil {
+		t.Errorf("HOME=%s: got %v, %v, want no policy", os.DevNull, p, err)
 	}
 }
 
