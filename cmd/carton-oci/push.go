@@ -140,7 +140,7 @@ func (s *session) printPush(r *client.PushResult) {
 			[2]string{"tags", strings.Join(i.Tags, ", ")}, [2]string{"image digest", i.Digest.String()})
 	}
 	if len(r.Signatures) > 0 {
-		s.printSigned(r.Signatures)
+		s.printSigned(r.Signatures, r.Digest)
 	}
 	s.fields(append(rows,
 		[2]string{"with", withSummary(r.With)},

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
 
-	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/signature"
 )
@@ -59,26 +59,34 @@ func (s *session) runSign(c *cli.Context, o client.SignOptions, w signerWords) e
 		bare = append(bare, x.Path+string(x.Digest))
 	}
 	s.result(r, bare, func() {
-		s.printSigned(r.Signatures)
+		s.printSigned(r.Signatures, r.Digest)
 		s.fields([2]string{"reference", r.Reference}, [2]string{"model hash", r.ModelHash}, [2]string{"digest", r.Digest.String()},
 			[2]string{"key id", r.KeyID})
 	})
 	return nil
 }
 
-// printSigned lists signatures that were made.
-func (s *session) printSigned(list []client.Signed) {
-	rows := [][]string{{"SIGNATURE OF", "FOR", "WHERE", ""}}
+// printSigned lists signatures that were made, of an artifact and what belongs to it.
+func (s *session) printSigned(list []client.Signed, artifact digest.Digest) {
+	rows := [][]string{{"SIGNATURE OF", "BESIDE", "FOR", "WHERE", ""}}
 	for _, x := range list {
+		beside := ""
+		switch x.Subject {
+		case "":
+		case artifact:
+			beside = "the artifact"
+		default:
+			beside = "the image form"
+		}
 		of, who := "the model", "carton-oci, model_signing"
 		if x.PredicateType == signature.PredicateImage {
-			of, who = errtext.Short(string(x.Subject)), "carton-oci, cosign"
+			of, who = beside, "carton-oci, cosign"
 		}
 		had := ""
 		if x.Existed {
 			had = "was there"
 		}
-		rows = append(rows, []string{of, who, x.Path + string(x.Digest), had})
+		rows = append(rows, []string{of, beside, who, x.Path + string(x.Digest), had})
 	}
 	s.table(withoutEmpty(rows))
 	s.linef("")

@@ -147,7 +147,8 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 		}
 	}
 	if p.opts.Signer != nil && p.site.archive != nil {
-		return nil, fmt.Errorf("push %s: an archive is written once, and can't be signed behind that", p.site.loc)
+		err := fmt.Errorf("push %s: is an archive, which is written whole, so that nothing in it can be signed", p.site.loc)
+		return nil, hint.With(err, "push into an image layout, oci:DIR, and copy that into the archive with %s", hint.Recursive)
 	}
 	if err := p.checkTags(ctx); err != nil {
 		return nil, p.blame(err)

@@ -230,7 +230,7 @@ func find() (*Policy, error) {
 	}
 	dir, err := configDir()
 	if err != nil {
-		return nil, errtext.WithKind(err, ErrPolicy)
+		return nil, fmt.Errorf("no policy can be looked for: %w", errtext.WithKind(err, ErrPolicy))
 	}
 	if dir == "" {
 		return nil, nil //nolint:nilnil // who has no configuration folder has no policy in it
