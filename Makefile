@@ -53,6 +53,7 @@ vet:
 	$(GO) -C e2e vet ./...
 	$(GO) -C e2e vet -tags=cosign .
 	$(GO) -C e2e/kubernetes vet ./...
+	$(GO) -C e2e/readers vet .
 
 .PHONY: race
 race:
@@ -95,6 +96,10 @@ HUB_BYTES ?= 21474836480
 .PHONY: e2e-hub
 e2e-hub: ## the hub's own client against the hub of the tests; 20 GiB from it, and ended at half (nodejs, npm; twenty minutes)
 	CARTON_OCI_HUB_BYTES=$(HUB_BYTES) $(GOTESTS) -C e2e -count=1 -timeout=60m -v -tags hubclient -run=Hub .
+
+.PHONY: e2e-readers
+e2e-readers: ## what --shard writes, read by other people's programs: Go modules, the hub's from npm, llama.cpp (nodejs, npm; two minutes)
+	$(GOTESTS) -C e2e/readers -count=1 -timeout=30m .
 
 # What is hostile, or fails, all of it: every case of docs/cases.txt, every n-th
 # system call for every n, and many more transfers than make test tries. Its figures

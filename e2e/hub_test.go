@@ -261,7 +261,7 @@ func TestOneModelHashForEverybody(t *testing.T) {
 	h := hubtest.New(t, hubtest.Config{PageSize: 2})
 	files := append(shards(4<<20, 9),
 		hubtest.File{Path: "empty"}, hubtest.File{Path: "a/b c/100%.txt", Content: "escaped"}, hubtest.File{Path: "large.bin", Content: "small, and large", Large: true},
-		hubtest.File{Path: "original/params.json", Content: "{}"}, hubtest.File{Path: "ünï/ço∂é.txt", Content: "names"},
+		hubtest.File{Path: "a/q?x=1&y#z+%41.txt", Content: "not a query"}, hubtest.File{Path: "original/params.json", Content: "{}"}, hubtest.File{Path: "ünï/ço∂é.txt", Content: "names"},
 		hubtest.File{Path: ".hidden", Content: "."}, hubtest.File{Path: "empty.bin", Large: true},
 		hubtest.File{Path: "onnx/model.onnx", Content: random("onnx", 100_000), Large: true},
 	)
@@ -298,7 +298,26 @@ func TestOneModelHashForEverybody(t *testing.T) {
 	if got := strings.TrimSpace(u.must(t, "inspect", "-q", "model.carton").stdout); got != hashes["hub"] {
 		t.Errorf("the packed carton has the model hash %s, want %s", got, hashes["hub"])
 	}
+	// A carton does not say where it is from: pack says how it is pushed as the
+	// repository is, and without that it is what the folder is.
+	packed := u.must(t, "pack", "hf:org/model", "--runner", "noop", "--force")
+	says := strings.Fields(packed.stderr[strings.Index(packed.stderr, " --annotation "):])
+	p := u.push(t, append([]string{"model.carton", s.Host + "/org/packed:1"}, says...)...)
+	plain := u.push(t, "model.carton", s.Host+"/org/packed:2")
+	if p.Digest != digests["hub"] || plain.Digest != digests["folder"] || plain.Digest == p.Digest {
+		t.Errorf("the packed carton has the digest %s with %q and %s without, want those of %q", p.Digest, says, plain.Digest, digests)
+	}
 	u.must(t, "pull", s.Host+"/org/hub:1", "--unpack", "back", "--folder", "model")
+	count := 0
+	_ = filepath.WalkDir(u.path("back"), func(name string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			count++
+		}
+		return err
+	})
+	if count != len(want) {
+		t.Errorf("%d files came back of %d", count, len(want))
+	}
 	for name, text := range want {
 		b, err := os.ReadFile(filepath.Join(u.path("back"), strings.TrimPrefix(name, "model/")))
 		if err != nil || string(b) != text {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -11,6 +12,7 @@ import (
 	"github.com/carton-oci/carton-oci/internal/hubname"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/hub"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/location"
@@ -88,23 +90,33 @@ func hubRepository(verb string, paths []string) (location.Location, bool, error)
 	return loc, true, err
 }
 
-// noteOrigin annotates an artifact with the repository and commit of a hub that it
-// was made of, where nobody said something else.
-func noteOrigin(m *convert.Options, src *pack.Carton) error {
+// originOf returns the annotations that say which commit of which hub's repository was
+// packed, nil for none.
+func originOf(src *pack.Carton) (map[string]string, error) {
 	if src == nil || !hubname.IsCommit(src.Snapshot) || !hubname.IsRepository(src.Repository) {
-		return nil
+		return nil, nil
 	}
 	o, err := hub.Environment()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	page, err := o.Page(src.Repository)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	values := map[string]string{ocispec.AnnotationRevision: src.Snapshot}
 	if src.Info.Repository == "" {
 		values[ocispec.AnnotationSource] = page
+	}
+	return values, nil
+}
+
+// noteOrigin annotates an artifact with the repository and commit of a hub that it
+// was made of, where nobody said something else.
+func noteOrigin(m *convert.Options, src *pack.Carton) error {
+	values, err := originOf(src)
+	if err != nil || values == nil {
+		return err
 	}
 	if m.Annotations == nil {
 		m.Annotations = map[string]string{}
@@ -114,6 +126,23 @@ func noteOrigin(m *convert.Options, src *pack.Carton) error {
 			m.Annotations[key] = value
 		}
 	}
+	return nil
+}
+
+// hintOrigin says how a carton that was packed is pushed as what its source would
+// be: a carton does not say where it is from, or it would have another model hash
+// than the same files from elsewhere.
+func (s *session) hintOrigin(src *pack.Carton) error {
+	values, err := originOf(src)
+	if err != nil || values == nil {
+		return err
+	}
+	format, args := "the carton does not say where it is from, and a push of it has another digest than one of the repository, unless it has", []any(nil)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		format += " --annotation %s"
+		args = append(args, key+"="+values[key])
+	}
+	s.hints(hint.New(format, args...))
 	return nil
 }
 

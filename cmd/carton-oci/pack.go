@@ -101,7 +101,10 @@ func (s *session) runPack(c *cli.Context, opts pack.Options, name string, force 
 	if err != nil {
 		return hintDamaged(src, fmt.Errorf("pack %s: %w", name, err))
 	}
-	return s.printPacked(c, name, src)
+	if err := s.printPacked(c, name, src); err != nil {
+		return err
+	}
+	return s.hintOrigin(src)
 }
 
 // streamPack packs to standard output.
@@ -121,7 +124,7 @@ func (s *session) streamPack(c *cli.Context, paths []string, opts pack.Options) 
 		return fmt.Errorf("pack: %w", err)
 	}
 	s.notef("packed, model hash %s", src.Manifest().ModelHash())
-	return nil
+	return s.hintOrigin(src)
 }
 
 // packOutput names the file to write, which must not be among those that are
