@@ -96,7 +96,11 @@ func (m *trouble) reading(ctx context.Context, a ask, r io.Reader) io.Reader {
 // Whatever happens in whatever order, a run ends; and if it ends well, everything
 // is there. What one run could not bring, the next ones do.
 func TestRunsWithTroubleAtRandomEnd(t *testing.T) {
-	for seed := range uint64(randomRuns) {
+	runs := uint64(randomRuns)
+	if testing.Short() {
+		runs /= 8
+	}
+	for seed := range runs {
 		rnd := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // repeatable is what it is to be
 		p := randomPlace(rnd)
 		journal := &memory{}
