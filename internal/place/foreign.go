@@ -21,7 +21,7 @@ func Foreign(name string, folder bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer o.parent.Close()
+	defer o.close()
 	fi, err := o.parent.Lstat(o.base)
 	if err != nil {
 		return "", Explain("open", name, err)

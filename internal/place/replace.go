@@ -31,7 +31,7 @@ func CheckReplace(name string, known Known) error {
 	if err != nil {
 		return err
 	}
-	defer o.parent.Close()
+	defer o.close()
 	if err := o.checkFolder(); err != nil {
 		return err
 	}

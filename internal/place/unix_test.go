@@ -230,3 +230,29 @@ func TestHintsForWhatAUserCanChange(t *testing.T) {
 		t.Errorf("EIO: got hints %q, want none", got)
 	}
 }
+
+// Looking at an output leaves nothing open: Windows would neither rename nor remove
+// what somebody has open, and everybody runs out of descriptors.
+func TestLookingLeavesNothingOpen(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "m", "f"), "x")
+	open := func() int {
+		list, err := os.ReadDir("/dev/fd")
+		if err != nil {
+			testenv.NotChecked(t, "this system does not tell what is open (%v)", err)
+		}
+		return len(list)
+	}
+	before := open()
+	for range 20 {
+		if err := place.CheckReplace(filepath.Join(dir, "m"), all); err != nil {
+			t.Fatal(err)
+		}
+		if what, err := place.Foreign(filepath.Join(dir, "m"), true); what != "" || err != nil {
+			t.Fatal(what, err)
+		}
+	}
+	if now := open(); now > before+2 {
+		t.Errorf("%d descriptors are open, and were %d before", now, before)
+	}
+}
