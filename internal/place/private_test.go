@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/place"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 )
 
 func TestPrivateDir(t *testing.T) {
@@ -48,9 +49,7 @@ func TestPrivateDir(t *testing.T) {
 		return
 	}
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Symlink(t, dir, link)
 	refused("a symlink", link)
 	for mode, want := range map[os.FileMode]bool{0o755: true, 0o775: false, 0o777: false} {
 		if err := os.Chmod(dir, mode); err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/google/go-cmp/cmp"
@@ -267,9 +268,7 @@ func TestAssembleReplacesOnlyWhenToldTo(t *testing.T) {
 	}
 	sameCarton(t, name, src)
 
-	if err := os.Symlink("m", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Symlink(t, "m", filepath.Join(dir, "link"))
 	err = carton.Assemble(t.Context(), filepath.Join(dir, "link"), src, carton.AssembleOptions{Replace: true})
 	if err == nil || !strings.Contains(err.Error(), "is a symlink") {
 		t.Errorf("a symlink: got %v, want a refusal", err)

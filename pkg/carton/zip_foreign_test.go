@@ -32,9 +32,7 @@ func foreignTree(t *testing.T) (dir string, manifest *carton.Manifest) {
 	} {
 		writeFile(t, dir, name, content)
 	}
-	if err := os.Symlink("../a", filepath.Join(dir, "model/deep/link")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Symlink(t, "../a", filepath.Join(dir, "model/deep/link"))
 	m, err := cartontest.Manifest(os.DirFS(dir))
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/links"
 )
@@ -86,9 +87,7 @@ func folderOf(t *testing.T) carton.Source {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(target, name); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Symlink(t, target, name)
 	}
 	src, err := carton.OpenDir(dir)
 	if err != nil {

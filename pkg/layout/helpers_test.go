@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/carton-oci/carton-oci/internal/testenv"
 )
 
 // writeTree writes files; a content that begins with ../ makes a symlink.
@@ -19,7 +21,7 @@ func writeTree(t *testing.T, dir string, files map[string]string) {
 		}
 		var err error
 		if strings.HasPrefix(content, "../") {
-			err = os.Symlink(content, path)
+			testenv.Symlink(t, content, path)
 		} else {
 			err = os.WriteFile(path, []byte(content), 0o600)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/pack"
 )
@@ -43,9 +44,7 @@ func TestSymlinksToFoldersMultiply(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 5 {
-			if err := os.Symlink(fmt.Sprintf("../%d", level+1), filepath.Join(folder, fmt.Sprint("l", i))); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Symlink(t, fmt.Sprintf("../%d", level+1), filepath.Join(folder, fmt.Sprint("l", i)))
 		}
 	}
 	if _, err := packFolder(t, dir); !errors.Is(err, carton.ErrLimit) || !strings.Contains(err.Error(), "symlinks to folders") {
@@ -61,9 +60,7 @@ func TestLongChainOfSymlinks(t *testing.T) {
 		last := "sub/file"
 		for i := range n {
 			name := fmt.Sprintf("l%02d", i)
-			if err := os.Symlink(last, filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Symlink(t, last, filepath.Join(dir, name))
 			last = name
 		}
 		return dir, last

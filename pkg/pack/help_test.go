@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/pack"
 )
@@ -41,7 +42,7 @@ func write(t testing.TB, dir string, files map[string]string) {
 		}
 		var err error
 		if target, ok := strings.CutPrefix(content, "-> "); ok {
-			err = os.Symlink(target, file)
+			testenv.Symlink(t, target, file)
 		} else {
 			err = os.WriteFile(file, []byte(content), 0o644)
 		}

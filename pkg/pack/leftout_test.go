@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/pack"
 	"github.com/google/go-cmp/cmp"
@@ -122,9 +123,7 @@ func TestUpdate(t *testing.T) {
 		"MANIFEST":               "carton.toml=" + strings.Repeat("0", 64) + "\nmodel/.gitignore=" + strings.Repeat("0", 64) + "\nmodel/gone=" + strings.Repeat("0", 64) + "\n",
 	})
 	refused(t, pack.Options{}, pack.ErrCarton, "MANIFEST", dir)
-	if err := os.Symlink("model", filepath.Join(dir, "models")); err != nil { // a mounted image has it, and MANIFEST doesn't
-		t.Fatal(err)
-	}
+	testenv.Symlink(t, "model", filepath.Join(dir, "models")) // a mounted image has it, and MANIFEST doesn't
 	c := open(t, pack.Options{Update: true}, dir)
 	wantListing(t, c, "carton.toml", "model/.gitignore", "model/a", "model/new", "tensor_data/index.toml")
 	if read(t, c, "carton.toml") != toml || read(t, c, "model/a") != "changed" {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/modeltest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/gguf"
 	"github.com/carton-oci/carton-oci/pkg/pack"
@@ -212,8 +213,6 @@ func TestWhatIsNotCut(t *testing.T) {
 	refused(t, opts, carton.ErrFormat, `names the shard b.safetensors, which is not there: the model can't be cut again`, tree(t, map[string]string{"a.safetensors": weights(t, 0, 2), "a.safetensors.index.json": index}))
 	refused(t, opts, carton.ErrInsecurePath, "", tree(t, map[string]string{"a.safetensors": weights(t, 0, 3), "a-00001-of-00003.safetensors": "x"}))
 	linked := tree(t, map[string]string{"a.safetensors": weights(t, 0, 3)})
-	if err := os.Symlink("a.safetensors", filepath.Join(linked, "latest.safetensors")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Symlink(t, "a.safetensors", filepath.Join(linked, "latest.safetensors"))
 	refused(t, opts, pack.ErrOptions, "is a symlink to model/a.safetensors, which is cut into shards", linked)
 }

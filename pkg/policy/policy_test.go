@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/signature"
 )
 
@@ -185,9 +186,7 @@ func TestWhereThePolicyIs(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("nowhere", own); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Symlink(t, "nowhere", own)
 	if _, err := ask(); !errors.Is(err, ErrPolicy) {
 		t.Errorf("a symlink to nothing: got %v", err)
 	}

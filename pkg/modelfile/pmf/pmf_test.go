@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/pmf"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -269,15 +270,11 @@ func TestSymlinksAndSpecialFiles(t *testing.T) {
 	if err := os.Rename(ckpt, filepath.Join(dir, "elsewhere.h5")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("../../elsewhere.h5", ckpt); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Symlink(t, "../../elsewhere.h5", ckpt)
 	if found := violations(t, os.DirFS(dir), pmf.Options{Strict: true}); found != nil {
 		t.Errorf("a symlink to a file: got %v", found)
 	}
-	if err := os.Symlink("nowhere", filepath.Join(dir, "data", "checkpoints", "13.h5")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Symlink(t, "nowhere", filepath.Join(dir, "data", "checkpoints", "13.h5"))
 	found := violations(t, os.DirFS(dir), pmf.Options{})
 	if len(found) != 1 || found[0].Rule != pmf.RuleSpecial || found[0].Path != "data/checkpoints/13.h5" {
 		t.Errorf("a symlink to nothing: got %v, want %s", found, pmf.RuleSpecial)
