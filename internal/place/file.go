@@ -193,6 +193,7 @@ func (f *File) Discard() error {
 	}
 	var err error
 	if f.sameFile(f.partial()) == nil {
+		f.f.Close() // or the name stays until then, on Windows and what is not NTFS
 		err = f.parent.Remove(f.partial())
 	}
 	f.end()

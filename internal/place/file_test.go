@@ -6,11 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/place"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
@@ -101,9 +103,7 @@ func TestOutputThatIsNoFileIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "victim"), "victim")
 	for name, target := range map[string]string{"link": "victim", "dangling": "nowhere"} {
-		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Symlink(t, target, filepath.Join(dir, name))
 		for _, replace := range []bool{false, true} {
 			err := put(filepath.Join(dir, name), "new", place.Options{Replace: replace})
 			if !errors.Is(err, place.ErrSymlink) {
@@ -134,8 +134,8 @@ func TestNamesThatAreNone(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) || len(hint.Of(err)) == 0 {
 		t.Errorf("no such folder: got %v, hints %q", err, hint.Of(err))
 	}
-	if got, want := fmt.Sprint(err), "create sub/m: no such file or directory"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	if got, want := fmt.Sprint(err), "create sub/m: "; !strings.HasPrefix(got, want) {
+		t.Errorf("got %q, want %q and the system's words", got, want)
 	}
 	wantTree(t, ".")
 }
@@ -173,9 +173,7 @@ func TestPartialOfADeadProcessIsTakenOver(t *testing.T) {
 func TestPartialThatIsATrapIsNotUsed(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "victim"), "victim")
-	if err := os.Symlink("victim", filepath.Join(dir, "a.partial")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Symlink(t, "victim", filepath.Join(dir, "a.partial"))
 	err := put(filepath.Join(dir, "a"), "new", place.Options{})
 	if err == nil || !strings.Contains(err.Error(), "a.partial is a symlink") || len(hint.Of(err)) == 0 {
 		t.Errorf("a symlink: got %v", err)
@@ -233,6 +231,9 @@ func TestPartialThatIsSwappedIsNoOutput(t *testing.T) {
 }
 
 func TestParentThatIsSwappedLeadsNowhere(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows renames no folder that somebody has open")
+	}
 	dir := t.TempDir()
 	for _, d := range []string{"here", "evil"} {
 		if err := os.Mkdir(filepath.Join(dir, d), 0o755); err != nil {
@@ -246,9 +247,7 @@ func TestParentThatIsSwappedLeadsNowhere(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "here"), filepath.Join(dir, "moved")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("evil", filepath.Join(dir, "here")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Symlink(t, "evil", filepath.Join(dir, "here"))
 	if err := f.Commit(); err == nil || !strings.Contains(err.Error(), "moved or removed meanwhile") {
 		t.Errorf("got %v, want that who looks for it will not find it", err)
 	}

@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/place"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
@@ -103,6 +105,7 @@ func TestFolderThatAppearsMeanwhileStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { d.Discard() })
 		want := "m=else"
 		switch what {
 		case "folder":
@@ -112,9 +115,7 @@ func TestFolderThatAppearsMeanwhileStays(t *testing.T) {
 			write(t, name, "else")
 		case "symlink":
 			want = "m -> " + dir
-			if err := os.Symlink(dir, name); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Symlink(t, dir, name)
 		}
 		if err := d.Commit(); !errors.Is(err, place.ErrExist) && !errors.Is(err, place.ErrSymlink) {
 			t.Errorf("%s: got %v, want ErrExist or ErrSymlink", what, err)
@@ -130,9 +131,7 @@ func TestOutputThatIsNoFolderIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), "x")
 	write(t, filepath.Join(dir, "real", "y"), "y")
-	if err := os.Symlink("real", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Symlink(t, "real", filepath.Join(dir, "link"))
 	for name, want := range map[string]error{"file": place.ErrExist, "link": place.ErrSymlink} {
 		err := putFolder(filepath.Join(dir, name), "new", place.Options{Replace: true})
 		if !errors.Is(err, want) {
@@ -147,6 +146,7 @@ func TestFolderOfTheUserIsNotReplaced(t *testing.T) {
 	write(t, filepath.Join(dir, "home", "me", "precious"), "x")
 	write(t, filepath.Join(dir, "work", "here", "precious"), "x")
 	t.Setenv("HOME", filepath.Join(dir, "home", "me"))
+	t.Setenv("USERPROFILE", filepath.Join(dir, "home", "me")) // its name on Windows
 	t.Chdir(filepath.Join(dir, "work", "here"))
 	for _, name := range []string{"home", "home/me", "work", "work/here"} {
 		err := putFolder(filepath.Join(dir, name), "new", place.Options{Replace: true})
@@ -179,9 +179,7 @@ func TestPartialFolderOfADeadProcessIsRemoved(t *testing.T) {
 	name := filepath.Join(dir, "m")
 	holdElsewhere(t, "folder", name).kill(t)
 	wantTree(t, filepath.Join(dir, "m.partial"), "other=other")
-	if err := os.Symlink(outside, filepath.Join(dir, "m.partial", "link")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Symlink(t, outside, filepath.Join(dir, "m.partial", "link"))
 	if err := putFolder(name, "new", place.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -191,9 +189,7 @@ func TestPartialFolderOfADeadProcessIsRemoved(t *testing.T) {
 
 func TestPartialFolderThatIsATrapIsNotUsed(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
-	if err := os.Symlink(outside, filepath.Join(dir, "m.partial")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Symlink(t, outside, filepath.Join(dir, "m.partial"))
 	err := putFolder(filepath.Join(dir, "m"), "new", place.Options{})
 	if err == nil || !strings.Contains(err.Error(), "m.partial is a symlink") {
 		t.Errorf("got %v, want a refusal", err)
@@ -211,11 +207,18 @@ func TestFoldersOfOtherPeopleBesideAnOutput(t *testing.T) {
 	if err := putFolder(name, "new", place.Options{}); err != nil {
 		t.Error(err)
 	}
-	if err := putFolder(name, "newer", place.Options{Replace: true}); err != nil {
+	newer := "m/f=newer"
+	switch err := putFolder(name, "newer", place.Options{Replace: true}); {
+	case runtime.GOOS == "windows": // which can't swap two folders, and needs the name
+		newer = "m/f=new"
+		if err == nil || !strings.Contains(err.Error(), "m.partial.old was not made by carton-oci") {
+			t.Errorf("got %v, want a refusal", err)
+		}
+	case err != nil:
 		t.Error(err)
 	}
 	place.Tidy(name)
-	wantTree(t, dir, "m.partial.old/", "m.partial.old/f=mine", "m/", "m/f=newer")
+	wantTree(t, dir, "m.partial.old/", "m.partial.old/f=mine", "m/", newer)
 
 	write(t, filepath.Join(dir, "m.partial", "f"), "mine")
 	for _, resume := range []bool{false, true} {
@@ -225,7 +228,7 @@ func TestFoldersOfOtherPeopleBesideAnOutput(t *testing.T) {
 		}
 	}
 	place.Tidy(name)
-	wantTree(t, dir, "m.partial.old/", "m.partial.old/f=mine", "m.partial/", "m.partial/f=mine", "m/", "m/f=newer")
+	wantTree(t, dir, "m.partial.old/", "m.partial.old/f=mine", "m.partial/", "m.partial/f=mine", "m/", newer)
 }
 
 // onlyF knows the file f and the folder sub.
@@ -235,6 +238,9 @@ func onlyF(fs.FS) func(string, bool) bool {
 
 func TestFolderWithStrangersIsNotReplaced(t *testing.T) {
 	for _, stranger := range []string{"notes", "sub/notes", "other/f", "empty/", "f/x", "new\nline"} {
+		if runtime.GOOS == "windows" && strings.Contains(stranger, "\n") {
+			continue // it has no such names
+		}
 		dir := t.TempDir()
 		name := filepath.Join(dir, "m")
 		path := filepath.Join(name, filepath.FromSlash(stranger))
@@ -345,7 +351,7 @@ func TestNothingInAFolderIsMadeTwiceOrReachesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := d.Symlink("../..", "a/up"); err != nil {
-		t.Fatal(err)
+		testenv.NotChecked(t, "no symlink can be made (%v)", err)
 	}
 	for _, c := range []struct {
 		name string
@@ -353,11 +359,11 @@ func TestNothingInAFolderIsMadeTwiceOrReachesOut(t *testing.T) {
 		kind error
 		want string
 	}{
-		{"a folder twice", d.Mkdir("a"), fs.ErrExist, "m/a: file exists"},
-		{"a file twice", fill(d, "a/f", "y"), fs.ErrExist, "m/a/f: file exists"},
-		{"a file over a symlink", fill(d, "a/up", "y"), fs.ErrExist, "m/a/up: file exists"},
-		{"a symlink twice", d.Symlink("f", "a/f"), fs.ErrExist, "m/a/f: file exists"},
-		{"no folder", fill(d, "b/f", "y"), fs.ErrNotExist, "m/b/f: no such file or directory"},
+		{"a folder twice", d.Mkdir("a"), fs.ErrExist, "m/a"},
+		{"a file twice", fill(d, "a/f", "y"), fs.ErrExist, "m/a/f"},
+		{"a file over a symlink", fill(d, "a/up", "y"), fs.ErrExist, "m/a/up"},
+		{"a symlink twice", d.Symlink("f", "a/f"), fs.ErrExist, "m/a/f"},
+		{"no folder", fill(d, "b/f", "y"), fs.ErrNotExist, "m/b/f"},
 		{"through a symlink", fill(d, "a/up/f", "y"), nil, "m/a/up/f: path escapes from parent"},
 		{"through ..", fill(d, "../f", "y"), nil, "f: path escapes from parent"},
 	} {
@@ -366,8 +372,8 @@ func TestNothingInAFolderIsMadeTwiceOrReachesOut(t *testing.T) {
 			t.Errorf("%s: got no error", c.name)
 		case c.kind != nil && !errors.Is(c.err, c.kind):
 			t.Errorf("%s: got %v, want %v", c.name, c.err, c.kind)
-		case c.err.Error() != "create "+filepath.Join(dir, filepath.FromSlash(c.want)):
-			t.Errorf("%s: got %q, want it to end in %q", c.name, c.err, c.want)
+		case !strings.HasPrefix(c.err.Error()+": ", "create "+filepath.Join(dir, filepath.FromSlash(c.want))+": "):
+			t.Errorf("%s: got %q, want it to name %q", c.name, c.err, c.want)
 		}
 	}
 	wantTree(t, filepath.Join(dir, "m.partial"), "a/", "a/f=x", "a/up -> ../..")

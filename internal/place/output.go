@@ -162,6 +162,7 @@ func (o *output) keepable() bool {
 
 // finish ends an output that has its name.
 func (o *output) finish() error {
+	o.content.Close() // the next process may replace NAME as soon as the journal is gone
 	// At once: a process that is killed in the sync would leave it for good.
 	o.removeJournal()
 	err := Explain("sync the folder of", o.name, syncFolder(o.dir))
@@ -181,6 +182,7 @@ func (o *output) end() {
 // abandon ends an output that could not be begun: what was there before it stays.
 func (o *output) abandon() {
 	if o.created {
+		o.content.Close()
 		o.parent.Remove(o.partial())
 	}
 	if o.journal.fresh {

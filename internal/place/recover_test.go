@@ -9,10 +9,7 @@ import (
 )
 
 // die ends a Folder as SIGKILL does.
-func die(d *Folder) {
-	d.journal.Close()
-	d.journal.File = nil
-}
+func die(d *Folder) { d.close() }
 
 // A process is killed when the old folder has lost its name, and nobody has looked
 // yet for what its user has put into it meanwhile.

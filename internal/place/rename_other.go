@@ -1,4 +1,4 @@
-//go:build !linux && !darwin
+//go:build !linux && !darwin && !windows
 
 package place
 
@@ -10,3 +10,5 @@ import (
 func renameNew(*os.File, string, string) error { return errors.ErrUnsupported }
 
 func swap(*os.File, string, string) error { return errors.ErrUnsupported }
+
+func born(*os.File, string) (string, error) { return "", nil }

@@ -6,8 +6,6 @@ import "os"
 
 // What only Linux tells: see system_linux.go.
 
-func born(*os.File, string) (string, error) { return "", nil }
-
 // isMountPoint returns false: renaming or removing one will say it.
 func isMountPoint(*os.Root, string) bool { return false }
 
