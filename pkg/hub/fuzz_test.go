@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 
@@ -45,21 +44,4 @@ func FuzzLimitEnds(f *testing.F) {
 			t.Fatalf("got %d, %v", n, ok)
 		}
 	})
-}
-
-func TestNextPage(t *testing.T) {
-	for text, want := range map[string]string{
-		`<https://h/api/models/o/m/tree/c?cursor=a%3D&limit=2>; rel="next"`: "cursor=a%3D&limit=2",
-		`<https://h/a?x=1>; rel="prev", <https://h/a?x=2>; rel="next"`:      "x=2",
-		`<https://h/a?x=1>; rel=next`:                                       "x=1", `<https://h/a>; rel="prev"`: "none", ``: "none",
-	} {
-		u := nextPage(http.Header{"Link": {text}})
-		got := "none"
-		if u != nil {
-			got = u.RawQuery
-		}
-		if got != want {
-			t.Errorf("%s: got %s, want %s", text, got, want)
-		}
-	}
 }

@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
+	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/internal/hubname"
 	"github.com/carton-oci/carton-oci/internal/jsonstream"
 	"github.com/carton-oci/carton-oci/internal/sha256hex"
@@ -127,14 +126,14 @@ func (s *Snapshot) list(ctx context.Context) error {
 		if err := s.readPage(body, &all); err != nil {
 			return fmt.Errorf("%w: of the files: %w", ErrList, err)
 		}
-		next := nextPage(header)
-		if next == nil {
+		next, more := httprange.NextPage(header)
+		if !more {
 			break
 		}
 		if all.entries == before {
 			return listf("a page of the files is empty, and names another")
 		}
-		page.RawQuery = next.RawQuery // a mirror's may name the hub that it mirrors
+		page.RawQuery = next // of it the query alone: a mirror may name the hub that it mirrors
 	}
 	slices.SortFunc(s.files, func(a, b *file) int { return strings.Compare(a.path, b.path) })
 	return nil
@@ -168,22 +167,6 @@ func (s *Snapshot) readPage(body []byte, all *tree) error {
 		return err
 	}
 	return r.End()
-}
-
-// nextRE is the address of the next page.
-// https://www.rfc-editor.org/rfc/rfc8288#section-3
-var nextRE = regexp.MustCompile(`<([^<>]*)>\s*;\s*rel="?next"?`)
-
-func nextPage(h http.Header) *url.URL {
-	m := nextRE.FindStringSubmatch(strings.Join(h.Values("Link"), ", "))
-	if m == nil {
-		return nil
-	}
-	u, err := url.Parse(m[1])
-	if err != nil {
-		return &url.URL{}
-	}
-	return u
 }
 
 // entry reads one of the list: a file, or nil for a folder, which its files tell of.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
 
@@ -51,7 +51,7 @@ func (r *Repository) pages(ctx context.Context, path string, query url.Values, h
 		if !more || err != nil {
 			return err
 		}
-		next, ok := nextPage(p.resp.Header)
+		next, ok := httprange.NextPage(p.resp.Header)
 		if !ok {
 			return nil
 		}
@@ -61,40 +61,4 @@ func (r *Repository) pages(ctx context.Context, path string, query url.Values, h
 		u.RawQuery = next
 	}
 	return fmt.Errorf("%s has a list of more than %d pages: %w", r.host.host, maxPages, layout.ErrLimit)
-}
-
-// nextPage returns the query of the link to the next page, false for none.
-func nextPage(header http.Header) (query string, ok bool) {
-	for _, links := range header.Values("Link") {
-		for links != "" {
-			_, rest, found := strings.Cut(links, "<")
-			target, rest, closed := strings.Cut(rest, ">")
-			if !found || !closed {
-				break
-			}
-			params := rest
-			if i := strings.IndexByte(rest, '<'); i >= 0 {
-				params = rest[:i]
-			}
-			links = rest
-			if !isNext(params) {
-				continue
-			}
-			if u, err := url.Parse(target); err == nil {
-				return u.RawQuery, true
-			}
-		}
-	}
-	return "", false
-}
-
-// isNext reports whether the parameters of a link say that it is to the next page.
-func isNext(params string) bool {
-	for param := range strings.FieldsFuncSeq(params, func(c rune) bool { return c == ';' || c == ',' }) {
-		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
-		if strings.EqualFold(strings.TrimSpace(name), "rel") && strings.EqualFold(strings.Trim(strings.TrimSpace(value), `"`), "next") {
-			return true
-		}
-	}
-	return false
 }
