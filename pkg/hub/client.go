@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -136,14 +134,4 @@ func (c *Client) document(ctx context.Context, u *url.URL, limit int64) (body []
 		err = listf("an answer has more than %d bytes", limit)
 	}
 	return body, b.Header(), err
-}
-
-// isLoopback reports whether a host is this machine by its name.
-func isLoopback(host string) bool {
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && net.IP(addr.AsSlice()).IsLoopback()
 }

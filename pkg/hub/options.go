@@ -160,7 +160,7 @@ func readEndpoint(o Options) (endpoint *url.URL, authorization string, err error
 		authorization = req.Header.Get("Authorization")
 	}
 	u.User = nil
-	if authorization != "" && u.Scheme == "http" && !o.AllowHTTP && !isLoopback(u.Hostname()) {
+	if authorization != "" && u.Scheme == "http" && !o.AllowHTTP && !httprange.IsLoopback(u.Hostname()) {
 		err := fmt.Errorf("the hub %s is reached without TLS, and no token is sent so", u)
 		return nil, "", hint.With(err, "want an https:// address in HF_ENDPOINT, or %s", hint.PlainHTTP)
 	}

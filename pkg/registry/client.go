@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/carton-oci/carton-oci/internal/httprange"
 )
 
 // commitFactor times the stall timeout is how long a registry may take to
@@ -88,7 +90,7 @@ func (c *Client) endpoint(host string) *endpoint {
 		switch {
 		case c.opts.PlainHTTP:
 			e.scheme = "http"
-		case !isLoopback(host):
+		case !httprange.IsLoopback(host):
 			e.scheme = "https"
 		}
 		c.hosts[host] = e

@@ -16,7 +16,7 @@ import (
 // proxyFor is http.ProxyFromEnvironment, which reaches localhost directly, for all
 // names of this machine.
 func proxyFor(req *http.Request) (*url.URL, error) {
-	if isLoopback(req.URL.Host) {
+	if httprange.IsLoopback(req.URL.Host) {
 		return nil, nil
 	}
 	return http.ProxyFromEnvironment(req)

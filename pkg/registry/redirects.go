@@ -68,7 +68,7 @@ type redirectGuard struct {
 func (g *redirectGuard) RoundTrip(req *http.Request) (*http.Response, error) {
 	first := firstOf(req)
 	if sameHost(req.URL, first.URL) && req.URL.Scheme == first.URL.Scheme || g.here(first.URL) {
-		if req.URL.Scheme == "http" && !g.client.opts.PlainHTTP && isLoopback(req.URL.Host) {
+		if req.URL.Scheme == "http" && !g.client.opts.PlainHTTP && httprange.IsLoopback(req.URL.Host) {
 			req = req.WithContext(context.WithValue(req.Context(), plainHere{}, true))
 		}
 		return g.named.RoundTrip(req)
@@ -97,7 +97,7 @@ func (g *redirectGuard) here(u *url.URL) bool {
 	if addr, err := netip.ParseAddr(u.Hostname()); err == nil {
 		return httprange.CheckNotLocal(addr) != nil
 	}
-	return g.client.peers.isLocal(u) || g.client.opts.HTTPClient != nil && isLoopback(u.Host)
+	return g.client.peers.isLocal(u) || g.client.opts.HTTPClient != nil && httprange.IsLoopback(u.Host)
 }
 
 // firstOf returns the request that a chain of redirects began with.

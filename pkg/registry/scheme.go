@@ -8,8 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
-	"strings"
 )
 
 // known returns the scheme as far as it is known, without asking; "" where it is not.
@@ -92,18 +90,4 @@ func wasTLS(err error) bool {
 		op      *net.OpError
 	)
 	return errors.As(err, &verify) || errors.As(err, &unknown) || errors.As(err, &op) && op.Op == "remote error"
-}
-
-// isLoopback reports whether host, with a port or without, is this machine.
-func isLoopback(host string) bool {
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	}
-	name = strings.Trim(name, "[]")
-	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(name)
-	return err == nil && addr.Unmap().IsLoopback()
 }
