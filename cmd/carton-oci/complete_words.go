@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/carton-oci/carton-oci/internal/filekind"
+	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/client"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
@@ -123,13 +125,7 @@ func (s *session) offerLayouts(ctx context.Context, c *completions, rest string)
 		return
 	}
 	dir, _ := filepath.Split(rest)
-	where := dir
-	if home, err := os.UserHomeDir(); err == nil && strings.HasPrefix(dir, "~/") {
-		where = filepath.Join(home, dir[2:])
-	}
-	if where == "" {
-		where = "."
-	}
+	where := cmp.Or(localfile.ExpandHome(dir), ".")
 	entries, err := os.ReadDir(where)
 	if err != nil {
 		return

@@ -26,6 +26,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -199,4 +200,15 @@ func openInherited(name string) (*os.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("is a device, %w", ErrKind)}
 	}
 	return f, nil
+}
+
+// ExpandHome replaces a leading "~/" by the folder of this user, where there is one.
+// Shells leave it alone behind "=" and "oci:".
+func ExpandHome(name string) string {
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	return name
 }

@@ -81,11 +81,7 @@ func Environment() (Options, error) {
 	if isSet("HF_HUB_DISABLE_IMPLICIT_TOKEN") {
 		return o, nil
 	}
-	name, err := tokenFile()
-	if err != nil {
-		return o, nil //nolint:nilerr // without a home there is no file
-	}
-	b, err := localfile.Read(name, maxTokenBytes)
+	b, err := localfile.Read(tokenFile(), maxTokenBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return o, nil
 	}
@@ -107,32 +103,22 @@ func isSet(name string) bool {
 }
 
 // tokenFile is where "hf auth login" keeps the token.
-func tokenFile() (string, error) {
+func tokenFile() string {
 	if name := os.Getenv("HF_TOKEN_PATH"); name != "" {
-		return expandHome(name)
+		return localfile.ExpandHome(name)
 	}
-	dir, err := home()
-	return filepath.Join(dir, "token"), err
+	return filepath.Join(home(), "token")
 }
 
 // home is the folder of the hub's tools.
-func home() (string, error) {
+func home() string {
 	if dir := os.Getenv("HF_HOME"); dir != "" {
-		return expandHome(dir)
+		return localfile.ExpandHome(dir)
 	}
 	if dir := os.Getenv("XDG_CACHE_HOME"); dir != "" {
-		return filepath.Join(dir, "huggingface"), nil
+		return filepath.Join(dir, "huggingface")
 	}
-	return expandHome("~/.cache/huggingface")
-}
-
-func expandHome(name string) (string, error) {
-	rest, ok := strings.CutPrefix(name, "~/")
-	if !ok {
-		return name, nil
-	}
-	dir, err := os.UserHomeDir()
-	return filepath.Join(dir, rest), err
+	return localfile.ExpandHome("~/.cache/huggingface")
 }
 
 // readEndpoint reads the hub's address. What it says of a user becomes a header.

@@ -3,11 +3,11 @@ package location
 import (
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/hubname"
+	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/secret"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -55,7 +55,7 @@ func Parse(s string) (Location, error) {
 		return Location{}, Errorf(s, "want https://host/path")
 	}
 	if s != "" && (strings.ContainsRune("./~", rune(s[0])) || strings.HasSuffix(s, Ext) && secret.Redact(s) == s) {
-		return Location{Kind: KindPath, Path: expandHome(s)}, nil
+		return Location{Kind: KindPath, Path: localfile.ExpandHome(s)}, nil
 	}
 	if host, _, ok := strings.Cut(s, "/"); ok && (host == "localhost" || strings.ContainsAny(host, ".:")) {
 		return parseRegistry(s)
@@ -146,7 +146,7 @@ func parseLayout(s string, loc Location, missing string) (Location, error) {
 	if loc.Path == "" {
 		return Location{}, Errorf(s, "got no %s", missing)
 	}
-	loc.Path = expandHome(loc.Path)
+	loc.Path = localfile.ExpandHome(loc.Path)
 	return loc, nil
 }
 
@@ -173,15 +173,4 @@ func parseRegistry(s string) (Location, error) {
 	return Location{
 		Kind: KindRegistry, Registry: ref.Registry, Repository: ref.Repository, Tag: ref.Tag, Digest: ref.Digest,
 	}, nil
-}
-
-// expandHome replaces a leading "~/", which shells leave alone behind "oci:" and
-// "=".
-func expandHome(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			return filepath.Join(home, rest)
-		}
-	}
-	return path
 }
