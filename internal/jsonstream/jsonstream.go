@@ -4,6 +4,7 @@
 // and replace what is not UTF-8. A document from a stranger may be long, and
 // must not be two documents to two readers: here a caller asks for what it
 // wants next, skips the rest without keeping it, and anything else is an error.
+// [Marshal] is how JSON of ours is written.
 package jsonstream
 
 import (

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 
+	"github.com/carton-oci/carton-oci/internal/jsonstream"
 	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/opencontainers/go-digest"
@@ -36,7 +37,7 @@ func (w *ArchiveWriter) differs(ctx context.Context) (string, error) {
 	if err != nil {
 		return fmt.Sprintf("can't be read as one: %v", err), nil
 	}
-	index, err := marshal(a.index)
+	index, err := jsonstream.Marshal(a.index, "")
 	if err != nil {
 		return "", err
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/carton-oci/carton-oci/internal/download"
+	"github.com/carton-oci/carton-oci/internal/jsonstream"
 	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -116,7 +117,7 @@ func (w *ArchiveWriter) lay(contents []ArchiveContent) ([]Layer, error) {
 		}
 	}
 	var err error
-	if w.index, err = marshal(x); err != nil {
+	if w.index, err = jsonstream.Marshal(x, ""); err != nil {
 		return nil, err
 	}
 	sizes[ocispec.ImageIndexFile], sizes[ocispec.ImageLayoutFile] = int64(len(w.index)), int64(len(layoutFile))

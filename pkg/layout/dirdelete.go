@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/carton-oci/carton-oci/internal/jsonstream"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/opencontainers/go-digest"
@@ -74,7 +75,7 @@ func (d *Dir) change(ctx context.Context, change func(*indexFile) error) error {
 		if err != nil {
 			return nil, err
 		}
-		return marshal(index)
+		return jsonstream.Marshal(index, "")
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/carton-oci/carton-oci/internal/jsonstream"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -39,7 +40,7 @@ func (e indexEntry) MarshalJSON() ([]byte, error) {
 	if e.raw != nil {
 		return e.raw, nil
 	}
-	return marshal(e.Descriptor)
+	return jsonstream.Marshal(e.Descriptor, "")
 }
 
 func (e *indexEntry) tag() string { return e.Annotations[ocispec.AnnotationRefName] }
@@ -138,17 +139,5 @@ func parseIndexFile(name string, b []byte) (*indexFile, error) {
 }
 
 func emptyIndex() ([]byte, error) {
-	return marshal(&indexFile{SchemaVersion: 2, MediaType: ocispec.MediaTypeImageIndex, Manifests: []indexEntry{}})
-}
-
-// marshal is encoding/json without HTML escapes and the newline: what others wrote
-// into index.json stays as they wrote it.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return jsonstream.Marshal(&indexFile{SchemaVersion: 2, MediaType: ocispec.MediaTypeImageIndex, Manifests: []indexEntry{}}, "")
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/carton-oci/carton-oci/internal/jsonstream"
 	"github.com/carton-oci/carton-oci/internal/place"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -74,7 +75,7 @@ func (d *Dir) PutManifest(ctx context.Context, desc ocispec.Descriptor, content 
 			return nil, err
 		}
 		index.put(desc, opts.Tags)
-		return marshal(index)
+		return jsonstream.Marshal(index, "")
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/carton-oci/carton-oci/internal/jsonstream"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -105,7 +106,7 @@ func (x *indexFile) bytes(changed bool, was []byte) ([]byte, bool, error) {
 	if x.Manifests == nil {
 		x.Manifests = []indexEntry{}
 	}
-	b, err := marshal(x)
+	b, err := jsonstream.Marshal(x, "")
 	if err == nil && len(b) > MaxManifestBytes {
 		err = errorf(ErrLimit, "index", "would be %d bytes with another entry, want at most %d", len(b), MaxManifestBytes)
 	}

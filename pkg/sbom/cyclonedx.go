@@ -1,14 +1,13 @@
 package sbom
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/jsonstream"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/inspect"
 )
@@ -96,12 +95,13 @@ type properties struct {
 func CycloneDX(m Model) ([]byte, error) {
 	doc := document{Format: "CycloneDX", Spec: specVersion, Version: 1, Files: files(m)}
 	doc.Metadata.Component = describe(m)
-	content, err := marshal(doc)
+	content, err := jsonstream.Marshal(doc, "  ")
 	if err != nil {
 		return nil, err
 	}
-	doc.Serial = serial(content)
-	return marshal(doc)
+	doc.Serial = serial(append(content, '\n'))
+	content, err = jsonstream.Marshal(doc, "  ")
+	return append(content, '\n'), err
 }
 
 // describe describes the model itself.
@@ -192,13 +192,4 @@ func serial(content []byte) string {
 	b := sha256.Sum256(content)
 	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80
 	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
-}
-
-func marshal(doc document) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(doc)
-	return b.Bytes(), err
 }

@@ -1,10 +1,9 @@
 package signature
 
 import (
-	"bytes"
 	"crypto/x509"
-	"encoding/json"
 
+	"github.com/carton-oci/carton-oci/internal/jsonstream"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -89,16 +88,5 @@ func (b *Bundle) marshal(leafOnly bool) ([]byte, error) {
 			m.Chain.Certificates = append(m.Chain.Certificates, certificateJSON{c.Raw})
 		}
 	}
-	return marshal(out)
-}
-
-// marshal writes JSON as it is, compact.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return jsonstream.Marshal(out, "")
 }

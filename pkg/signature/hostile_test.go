@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/jsonstream"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -94,7 +95,7 @@ func TestHostileStatements(t *testing.T) {
 	// with lists other resources, and has the right root digest for them.
 	with := func(change func([]resourceJSON) []resourceJSON) string {
 		resources := change(resourcesOf(m))
-		text, err := marshal(resources)
+		text, err := jsonstream.Marshal(resources, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -110,11 +110,11 @@ func EncryptPrivateKey(key *ecdsa.PrivateKey, password []byte) ([]byte, error) {
 	if err != nil {
 		return nil, keyErrorf("the private key can't be encrypted")
 	}
-	text, err := marshal(encryptedJSON{
+	text, err := jsonstream.Marshal(encryptedJSON{
 		KDF:        kdfJSON{"scrypt", paramsJSON{scryptN, scryptR, scryptP}, salt},
 		Cipher:     cipherJSON{"nacl/secretbox", nonce},
 		Ciphertext: secretbox.Seal(nil, der, (*[nonceBytes]byte)(nonce), (*[32]byte)(secret)),
-	})
+	}, "")
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carton-oci/carton-oci/internal/jsonstream"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -64,7 +65,7 @@ type (
 // "model". The statement is the same wherever the model is.
 func NewModel(m *carton.Manifest, name string) ([]byte, error) {
 	resources := resourcesOf(m)
-	return marshal(statementJSON[modelJSON]{
+	return jsonstream.Marshal(statementJSON[modelJSON]{
 		Type:          StatementType,
 		Subject:       []subjectJSON{{Name: cmp.Or(name, "model"), Digest: map[string]string{"sha256": root(resources)}}},
 		PredicateType: PredicateModel,
@@ -77,16 +78,16 @@ func NewModel(m *carton.Manifest, name string) ([]byte, error) {
 			},
 			Resources: resources,
 		},
-	})
+	}, "")
 }
 
 // NewImage states the digest, in lower-case hex sha256, of an image manifest.
 func NewImage(digest string) ([]byte, error) {
-	return marshal(statementJSON[struct{}]{
+	return jsonstream.Marshal(statementJSON[struct{}]{
 		Type:          StatementType,
 		Subject:       []subjectJSON{{Digest: map[string]string{"sha256": digest}, Annotations: map[string]string{}}},
 		PredicateType: PredicateImage,
-	})
+	}, "")
 }
 
 // resourcesOf lists a model's members and MANIFEST in bytewise order, without names

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/carton-oci/carton-oci/internal/jsonstream"
 	"github.com/carton-oci/carton-oci/pkg/modelfile"
 )
 
@@ -93,10 +94,6 @@ func WriteIndex(files map[string]string, totalSize int64) ([]byte, error) {
 		Files map[string]string `json:"weight_map"`
 	}
 	index.Metadata.TotalSize, index.Files = totalSize, maps.Clone(files)
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(index)
-	return b.Bytes(), err
+	b, err := jsonstream.Marshal(index, "  ")
+	return append(b, '\n'), err
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/carton-oci/carton-oci/internal/dtype"
+	"github.com/carton-oci/carton-oci/internal/jsonstream"
 )
 
 // WriteHeader writes what stands before the elements of these tensors in a file of
@@ -112,9 +112,6 @@ func comma(b *bytes.Buffer, i int) {
 // writeString writes JSON as the reference implementation does: what need not be
 // escaped is not. s is UTF-8.
 func writeString(b *bytes.Buffer, s string) {
-	var quoted bytes.Buffer
-	e := json.NewEncoder(&quoted)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string always can be
-	b.Write(bytes.TrimSuffix(quoted.Bytes(), []byte("\n")))
+	quoted, _ := jsonstream.Marshal(s, "") // a string always can be
+	b.Write(quoted)
 }
