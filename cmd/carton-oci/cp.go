@@ -73,16 +73,11 @@ func (s *session) runCopy(c *cli.Context, o client.CopyOptions, w trustWords) er
 	return nil
 }
 
-// logInForCopy logs in where a copy goes, or else where it comes from.
+// logInForCopy logs in where a copy goes, or else where it comes from. What names
+// nothing is left to Copy to say.
 func (s *session) logInForCopy(c *cli.Context) error {
-	from, err := location.Parse(c.Args().Get(0))
-	var to location.Location
-	if err == nil {
-		to, _, err = location.ParseCopyDestination(c.Args().Get(1))
-	}
-	if err != nil {
-		return fmt.Errorf("cp: %w", err)
-	}
+	from, _ := location.Parse(c.Args().Get(0))
+	to, _, _ := location.ParseCopyDestination(c.Args().Get(1))
 	if to.Kind != location.KindRegistry {
 		to = from
 	}

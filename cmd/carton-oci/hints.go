@@ -12,6 +12,7 @@ var commandNames = map[hint.Name]string{
 	hint.Push:   "carton-oci push",
 	hint.Verify: "carton-oci verify",
 	hint.Delete: "carton-oci rm",
+	hint.Tags:   "carton-oci tags",
 	hint.Plain:  "ls, cat, inspect, tensors and verify",
 
 	hint.AllowInvalid:     "--allow-invalid",
@@ -34,6 +35,7 @@ var commandNames = map[hint.Name]string{
 	hint.Model:            "--model",
 	hint.NoClobber:        "--no-clobber",
 	hint.Output:           "-o",
+	hint.OutputDir:        "--output-dir",
 	hint.PackExclude:      "--exclude",
 	hint.PackInclude:      "--include",
 	hint.PackInvalid:      "--allow-invalid",

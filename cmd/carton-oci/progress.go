@@ -86,8 +86,8 @@ func (d *display) show() {
 	}
 	columns, lines := terminalSize(d.screen)
 	drawn := barLines(d.verb, s, rate, d.count.underWay(min(barsShown, lines-4)), columns-1)
-	if text := d.retries.waiting(now); text != "" {
-		drawn = append(drawn, shorten(remark(text), columns-1))
+	if text := d.retries.waiting(now, columns-1); text != "" {
+		drawn = append(drawn, text)
 	}
 	d.screen.draw(drawn)
 }

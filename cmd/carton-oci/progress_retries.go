@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mattn/go-runewidth"
+
 	"github.com/carton-oci/carton-oci/pkg/registry"
 )
 
@@ -35,14 +37,15 @@ func (r *retries) add(w registry.Retry, now time.Time) {
 	r.last, r.until = w, now.Add(w.Wait)
 }
 
-// waiting tells of the wait that goes on, "" where there is none.
-func (r *retries) waiting(now time.Time) string {
+// waiting tells of the wait that goes on, in at most so many columns, "" where there is
+// none. How often and how long stands first, so the end is cut.
+func (r *retries) waiting(now time.Time, columns int) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !now.Before(r.until) {
 		return ""
 	}
-	return retryText(r.last, r.until.Sub(now))
+	return runewidth.Truncate(remark(retryText(r.last, r.until.Sub(now))), columns, "…")
 }
 
 // news tells of the last wait where that is due as a line, else "".

@@ -230,10 +230,10 @@ func TestRetriesAreTold(t *testing.T) {
 	if got := r.news(start); got != "" {
 		t.Errorf("a short wait: got the line %q", got)
 	}
-	if got, want := r.waiting(start), "retry 1 of 7 in 1s: 503"; got != want {
+	if got, want := r.waiting(start, 80), "retry 1 of 7 in 1s: 503"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := r.waiting(after(time.Second)); got != "" {
+	if got := r.waiting(after(time.Second), 80); got != "" {
 		t.Errorf("when the wait is over: got %q", got)
 	}
 	r.add(registry.Retry{Number: 3, Of: 7, Wait: 4 * time.Second, Err: errors.New("503")}, after(2*time.Second))
@@ -244,8 +244,10 @@ func TestRetriesAreTold(t *testing.T) {
 	if got := r.news(after(2 * time.Second)); got != "" {
 		t.Errorf("told twice: %q", got)
 	}
-	if got, want := r.waiting(after(5*time.Second)), "retry 3 of 7 in 1s: 503"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	for columns, want := range map[int]string{80: "retry 3 of 7 in 1s: 503", 39: "retry 3 of 7 in 1s: 503", 20: "retry 3 of 7 in 1s:…"} {
+		if got := r.waiting(after(5*time.Second), columns); got != want {
+			t.Errorf("in %d columns: got %q, want %q", columns, got, want)
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/client"
-	"github.com/carton-oci/carton-oci/pkg/location"
 	"github.com/carton-oci/carton-oci/pkg/pack"
 )
 
@@ -78,8 +77,7 @@ func (s *session) runPull(c *cli.Context, opts client.PullOptions, p pack.Option
 	}
 	opts.Signature = w.file
 	ref := c.Args().Get(0)
-	loc, err := s.locate(c, ref)
-	if err != nil {
+	if _, err := s.locate(c, ref); err != nil {
 		return err
 	}
 	if opts.Output == stream {
@@ -95,7 +93,7 @@ func (s *session) runPull(c *cli.Context, opts client.PullOptions, p pack.Option
 	if err != nil {
 		return err
 	}
-	s.noteAfterPull(result, opts, loc)
+	s.noteAfterPull(result)
 	if opts.Stream != nil {
 		s.notef("streamed %s, model hash %s", result.Reference, result.ModelHash)
 		return nil
@@ -153,7 +151,7 @@ func (s *session) printPull(r *client.PullResult) {
 }
 
 // noteAfterPull says what is not as one might expect.
-func (s *session) noteAfterPull(r *client.PullResult, opts client.PullOptions, from location.Location) {
+func (s *session) noteAfterPull(r *client.PullResult) {
 	if r.Regenerated {
 		s.warnf("the artifact holds no MANIFEST: the model hash is that of one made from its content, not its author's")
 	}
@@ -167,8 +165,5 @@ func (s *session) noteAfterPull(r *client.PullResult, opts client.PullOptions, f
 	if r.LinksNeedToken {
 		s.warnf("the registry wants a token for what LINKS names; loaders of cartons send none")
 		s.hintf("make the repository public, or name a server that needs no token with --link-base")
-	}
-	if opts.Unpack == "" && opts.Stream == nil && !r.AlreadyHere && !r.Regenerated && from.Kind != location.KindPath {
-		s.notef("the zip is laid out anew; the model hash is the same")
 	}
 }

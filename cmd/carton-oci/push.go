@@ -29,7 +29,7 @@ func (s *session) pushCommand() *cli.Command {
 		UsageText: `carton-oci push m.carton ghcr.io/org/m:1
 carton-oci push ./model ghcr.io/org/m:1,latest
 carton-oci push hf:org/name ghcr.io/org/name:1
-carton-oci push m.carton ghcr.io/org/m:1 --image --layers tar
+carton-oci push m.carton ghcr.io/org/m:1 --image
 carton-oci push ghcr.io/org/m:1 registry.example/org/m:1`,
 		Description: `What the registry has already is neither sent nor read. An artifact is copied as
 it is, so that REF has the digest of SOURCE, unless a flag asks for another
@@ -43,8 +43,9 @@ hf:ORG/NAME[@REV]: its weights go from the hub to the registry as they are read,
 and what the registry has is not read.
 
 Kubernetes mounts a pushed carton as an empty folder, unless its image form is
-there too: --image, or "carton-oci image REF" afterwards. Without --layers tar
-that form shares nothing, and doubles what is stored.`,
+there too: --image, or "carton-oci image REF" afterwards. --image makes layers
+that both forms share; one that is made of raw layers afterwards is as large
+again.`,
 		Flags: s.flags(sendFlags(&o.NoClobber, &o.DryRun), packFlags(&p), imageFlags(&o), inCategory(forForm, append(mappingFlags(&o.Mapping),
 			gitFlag(&git),
 			forceFlag(&o.Force),

@@ -54,6 +54,9 @@ func (s *session) openWith(c *cli.Context, arg string, opts client.OpenOptions) 
 	if err != nil {
 		return nil, err
 	}
+	if err := loc.LayoutFolder(); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Command.Name, err)
+	}
 	out := &source{verb: c.Command.Name, name: loc.Redacted()}
 	if loc.Kind == location.KindPath && pack.IsLoose(loc.Path) {
 		return s.openLoose(c, out, loc.Path)

@@ -58,8 +58,8 @@ func newOutput(name string, opts Options) (*output, error) {
 	base := filepath.Base(name)
 	switch base {
 	case ".", "..", string(filepath.Separator):
-		return nil, hint.With(&fs.PathError{Op: "create", Path: name, Err: fs.ErrInvalid},
-			"give the output a name of its own")
+		return nil, hint.With(&fs.PathError{Op: "create", Path: name, Err: fs.ErrExist},
+			"it is a folder: name a file or folder in it")
 	}
 	parent, err := localfile.OpenRoot(filepath.Dir(filepath.Clean(name)))
 	if err != nil {

@@ -80,11 +80,7 @@ func (c *Client) Copy(ctx context.Context, source, ref string, opts CopyOptions)
 		ImageTag: opts.ImageTag, LeaveImage: opts.LeaveImage, NoClobber: opts.NoClobber, Force: opts.Force,
 		DryRun: opts.DryRun, Planned: opts.Planned, Concurrency: opts.Concurrency, Progress: opts.Progress,
 	}}
-	from, err := parseArtifact(source)
-	var to location.Location
-	if err == nil {
-		to, p.tags, err = location.ParseCopyDestination(ref)
-	}
+	from, to, err := p.fromTo(source, ref)
 	if err == nil {
 		err = p.apart(from, to)
 	}
@@ -101,6 +97,22 @@ func (c *Client) Copy(ctx context.Context, source, ref string, opts CopyOptions)
 		return nil, fmt.Errorf("copy %s: %w", p.name, err)
 	}
 	return p.run(ctx)
+}
+
+// fromTo says what is copied, and where to.
+func (p *push) fromTo(source, ref string) (from, to location.Location, err error) {
+	if from, err = parseArtifact(source); err != nil {
+		if from.Kind == location.KindPath && from.LayoutFolder() == nil {
+			err = hint.With(err, "%s sends a carton", hint.Push)
+		}
+		return from, to, err
+	}
+	if to, p.tags, err = location.ParseCopyDestination(ref); err != nil {
+		if is, _ := location.Parse(ref); is.Path != "" && is.Kind == location.KindPath && is.LayoutFolder() == nil {
+			err = hint.With(err, "%s writes a carton, and with %s its files", hint.Pull, hint.Unpack)
+		}
+	}
+	return from, to, err
 }
 
 // copying is what a copy is made of.

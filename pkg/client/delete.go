@@ -82,7 +82,7 @@ func (c *Client) delete(ctx context.Context, loc location.Location, opts DeleteO
 	}
 	desc, err := s.store.Resolve(ctx, loc.Reference())
 	if err != nil {
-		return nil, err
+		return nil, hintToTags(err, loc)
 	}
 	result := &DeleteResult{Reference: loc.String(), Digest: desc.Digest, DryRun: opts.DryRun}
 	if err := result.plan(ctx, s, desc); err != nil {

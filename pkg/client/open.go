@@ -100,12 +100,22 @@ func (c *Client) resolve(ctx context.Context, loc location.Location, fetch bool)
 	if errors.Is(err, layout.ErrNotFound) && loc.Kind == location.KindRegistry && unsaid {
 		err = hint.With(err, "no tag was given, so %s was asked for: write %s:TAG", defaultTag, written)
 	}
+	err = hintToTags(err, loc)
 	if err != nil && loc.Kind == location.KindRegistry {
 		if _, there := os.Stat(written); there == nil {
 			err = hint.With(err, "for the file or folder of that name write ./%s", written)
 		}
 	}
 	return s, desc, raw, err
+}
+
+// hintToTags adds to a registry's error about a tag that is not there how to find those
+// that are. A folder names them itself.
+func hintToTags(err error, loc location.Location) error {
+	if !errors.Is(err, layout.ErrNotFound) || loc.Kind != location.KindRegistry || loc.Tag == "" || loc.Digest != "" {
+		return err
+	}
+	return hint.With(err, "%s %s lists the tags that are there", hint.Tags, loc.Untagged())
 }
 
 func (s *site) resolve(ctx context.Context, reference string, fetch bool) (ocispec.Descriptor, []byte, error) {
@@ -133,7 +143,9 @@ func (c *call) open(ctx context.Context, loc location.Location, opts OpenOptions
 	var err error
 	switch loc.Kind {
 	case location.KindPath:
-		o.Source, err = openPath(loc.Path)
+		if err = loc.LayoutFolder(); err == nil {
+			o.Source, err = openPath(loc.Path)
+		}
 	case location.KindURL:
 		o.Source, err = c.openURL(ctx, loc.URL)
 	case location.KindHub:

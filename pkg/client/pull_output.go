@@ -84,7 +84,7 @@ func mayForce(ctx context.Context, src carton.Source, name string, opts PullOpti
 	case fi.Mode()&fs.ModeSymlink != 0:
 		return hint.With(err, "name what the symlink points to, or another place")
 	case opts.Unpack == "" && fi.IsDir():
-		return hint.With(err, "name a file; %s DIR writes a folder", hint.Unpack)
+		return hint.With(err, "name a file; %s %s writes one into the folder, %s DIR the members into a folder of their own", hint.OutputDir, name, hint.Unpack)
 	case opts.Unpack == "" && !fi.Mode().IsRegular(), opts.Unpack != "" && !fi.IsDir():
 		return hint.With(err, "give another name")
 	case opts.Unpack == "":

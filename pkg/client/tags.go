@@ -61,7 +61,7 @@ func (c *Client) Tag(ctx context.Context, ref string, tags []string, opts TagOpt
 			return nil, hint.With(fmt.Errorf("tag: %w", err), "write the tag alone: %s", other.Tag)
 		}
 		if strings.ContainsRune(tag, '/') {
-			err = hint.With(err, "a tag is set beside what it points to; to another repository: %s", hint.Push)
+			err = hint.With(err, "a tag is set beside what it points to; to another repository: %s", hint.Copy)
 		}
 		return nil, fmt.Errorf("tag: %w", err)
 	}

@@ -14,6 +14,7 @@ const (
 	// Verify names what tells all findings.
 	Verify Name = "carton.Verify"
 	Delete Name = "client.Client.Delete"
+	Tags   Name = "client.Client.Tags"
 
 	Plain Name = "client.OpenOptions.Plain"
 	Shard Name = "pack.Options.Shard"
@@ -26,12 +27,13 @@ const (
 	PlainHTTP      Name = "registry.Options.PlainHTTP"
 	RegistryConfig Name = "registry.DockerCredentials" // the file that it is given
 
-	Force    Name = "client.PullOptions.Force"
-	LinkBase Name = "client.PullOptions.LinkBase"
-	Output   Name = "client.PullOptions.Output"
-	Thin     Name = "client.PullOptions.Thin"
-	Unpack   Name = "client.PullOptions.Unpack"
-	Wrap     Name = "client.PullOptions.Wrap"
+	Force     Name = "client.PullOptions.Force"
+	LinkBase  Name = "client.PullOptions.LinkBase"
+	Output    Name = "client.PullOptions.Output"
+	OutputDir Name = "client.PullOptions.OutputDir"
+	Thin      Name = "client.PullOptions.Thin"
+	Unpack    Name = "client.PullOptions.Unpack"
+	Wrap      Name = "client.PullOptions.Wrap"
 	// Signature is a field of several.
 	Signature Name = "client.OpenOptions.Signature"
 

@@ -130,18 +130,3 @@ func (l Location) what() string {
 	}
 	return "a carton"
 }
-
-// WantArtifact is the error for a location that is no artifact, where one is wanted.
-func (l Location) WantArtifact() error {
-	err := Errorf(l.Redacted(), "got %s, want an artifact in a registry or an image layout", l.what())
-	if l.Kind == KindHub {
-		return hint.With(err, "%s makes an artifact of its files", hint.Push)
-	}
-	return err
-}
-
-// WantPlace is the error for a location that nothing can be pushed to.
-func (l Location) WantPlace() error {
-	err := Errorf(l.Redacted(), "got %s, want a place in a registry or an image layout", l.what())
-	return hint.With(err, "write host/repository:TAG, without https://, oci:DIR:TAG, or FILE%s:TAG", ArchiveExt)
-}

@@ -65,11 +65,16 @@ func Parse(s string) (Location, error) {
 			return Location{Kind: KindPath, Path: s}, nil
 		}
 	}
-	err := Errorf(s, "names no registry and no file or folder that exists")
+	err := Errorf(s, "names no repository and no file or folder that exists")
 	if name, revision, at := strings.Cut(s, "@"); strings.Contains(name, "/") && hubname.IsRepository(name) && (!at || hubname.CheckRevision(revision) == nil) {
 		err = hint.With(err, "for a repository of the Hugging Face hub write %s", HubPrefix+s)
 	}
-	return Location{}, hint.With(err, "write ./%s for a path, host/%[1]s for a registry, oci:DIR:TAG for an image layout, oci-archive:FILE:TAG for a tar of one", cleaned(secret.Redact(s)))
+	path := cleaned(secret.Redact(s))
+	inRegistry := "host/" + path
+	if strings.ContainsAny(path, ".:") && !strings.Contains(path, "/") { // most likely a host
+		inRegistry = path + "/repository:tag"
+	}
+	return Location{}, hint.With(err, "write ./%s for a path, %s for a registry, oci:DIR:TAG for an image layout, oci-archive:FILE:TAG for a tar of one", path, inRegistry)
 }
 
 // ParseDestination says where a push goes, and all tags that it moves: an artifact's

@@ -59,6 +59,7 @@ type Error struct {
 	Message string
 
 	token bool // a token server answered
+	reads bool // nothing was to be changed
 	work  work // that the registry was to do
 }
 
@@ -132,6 +133,7 @@ func (h *endpoint) answerErrorOf(resp *http.Response, of work) error {
 	e := &Error{Status: resp.StatusCode, work: of}
 	if resp.Request != nil {
 		e.Host = resp.Request.URL.Host
+		e.reads = resp.Request.Method == http.MethodGet || resp.Request.Method == http.MethodHead
 	}
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBytes)) // what was read is shown
 	e.Code, e.Message = readMessage(b, resp.Header.Get("Content-Type"))
@@ -212,7 +214,7 @@ func (h *endpoint) advise(e *Error) error {
 		return hint.With(e, "the account may not do this; another one: %s %s", hint.Login, userHost(h.host))
 	case e.Status == http.StatusProxyAuthRequired:
 		return hint.With(e, "write the proxy's user and password into HTTPS_PROXY")
-	case e.Code == errcode.ErrorCodeNameUnknown:
+	case e.Code == errcode.ErrorCodeNameUnknown && !e.reads:
 		return hint.With(e, "some registries want a repository to be created before the first push")
 	case e.Status == http.StatusRequestEntityTooLarge:
 		return hint.With(e, "the registry, or a proxy before it, limits the size of an upload")
