@@ -40,6 +40,7 @@ var cases = []benchCase{
 	{"kill-pull", pullKilled},
 	{"memory", memory},
 	{"tensor", oneTensor},
+	{"signed", signed},
 	{"many-push", pushMany},
 	{"many-pull", pullMany},
 }
