@@ -222,6 +222,21 @@ func TestPullRefusesBeforeTheFirstWeight(t *testing.T) {
 		"of another type": {func(h *hostile) {
 			h.refer(h.blob(good), func(m *ocispec.Manifest) { m.ArtifactType = "application/vnd.example" })
 		}, signature.ErrNotSigned},
+		"behind large ones": {func(h *hostile) {
+			large := h.blob("{" + strings.Repeat(" ", 250<<10) + "}")
+			for i := range 30 {
+				h.refer(large, func(m *ocispec.Manifest) { m.Annotations = map[string]string{"n": fmt.Sprint(i)} })
+			}
+			h.refer(h.blob(good), nil)
+		}, nil},
+		"behind large manifests": {func(h *hostile) {
+			for i := range 18 {
+				h.refer(h.blob("{}"), func(m *ocispec.Manifest) {
+					m.Layers[0].Annotations = map[string]string{"x": strings.Repeat("x", 3900<<10+i)}
+				})
+			}
+			h.refer(h.blob(good), nil)
+		}, nil},
 		"one of many is right": {func(h *hostile) {
 			for i := range 40 {
 				h.refer(h.blob(fmt.Sprintf("{%d", i)), nil)

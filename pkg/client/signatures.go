@@ -2,11 +2,11 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
@@ -21,6 +21,11 @@ import (
 const (
 	// maxSignatures is how many signatures of one artifact are read.
 	maxSignatures = 1000
+	// maxSignatureBytes is how much of all of them is, and a few of the longest.
+	maxSignatureBytes = 64 << 20
+	// maxSignatureManifest is the longest manifest that is taken for a signature's:
+	// those that anybody writes have some hundred bytes.
+	maxSignatureManifest = 64 << 10
 	// signaturesAtOnce is how many are fetched at once.
 	signaturesAtOnce = 8
 )
@@ -47,20 +52,20 @@ func (c *call) ask(ctx context.Context, o *opened, opts OpenOptions) error {
 	if err != nil || len(wants) == 0 {
 		return err
 	}
-	bundles, unread, err := c.bundles(ctx, o, opts.Signature)
+	judge := judging{wants, signature.Subject{Model: authored(o.Source)}}
+	if o.artifact != nil {
+		judge.about.Image = o.artifact.Descriptor().Digest.Encoded()
+	}
+	bundles, unread, err := c.bundles(ctx, o, opts.Signature, judge)
 	if err != nil {
 		return fmt.Errorf("signatures: %w", err)
 	}
 	// What failed for a reason of the place's may be what counts.
 	failed := slices.IndexFunc(unread, func(err error) bool { return !isAboutContent(err) })
-	about := signature.Subject{Model: authored(o.Source)}
-	if o.artifact != nil {
-		about.Image = o.artifact.Descriptor().Digest.Encoded()
-	}
 	for i, w := range wants {
 		var judged []signature.Judgement
 		for _, b := range bundles {
-			judged = append(judged, w.trust.Judge(b.of, b.raw, about))
+			judged = append(judged, b.judged[i])
 		}
 		if i == 0 && opts.Asked != nil {
 			opts.Asked(&Asked{judged, unread})
@@ -133,17 +138,36 @@ func refused(err error, w wanted, unread []error, file string) error {
 	return err
 }
 
-// bundle is a signature that was found.
+// bundle is a signature that was found, and what it is worth to each who wants one. Its
+// bytes are kept if it is one of the model that counts.
 type bundle struct {
-	of  string // where: a digest or a file
-	raw []byte
+	judged []signature.Judgement
+	raw    []byte
+}
+
+// judging judges signatures as they are read.
+type judging struct {
+	wants []wanted
+	about signature.Subject
+}
+
+// bundle judges one; of is where it is, a digest or a file.
+func (j judging) bundle(of string, raw []byte) bundle {
+	var b bundle
+	for _, w := range j.wants {
+		judged := w.trust.Judge(of, raw, j.about)
+		if b.judged = append(b.judged, judged); judged.Err == nil && judged.PredicateType == signature.PredicateModel {
+			b.raw = raw
+		}
+	}
+	return b
 }
 
 // bundles finds what signatures there are. file is where a signature is, "" for where
 // it belongs: among an artifact's referrers, or beside a file.
-func (c *call) bundles(ctx context.Context, o *opened, file string) (found []bundle, unread []error, err error) {
+func (c *call) bundles(ctx context.Context, o *opened, file string, judge judging) (found []bundle, unread []error, err error) {
 	if file == "" && o.artifact != nil {
-		return c.referredBundles(ctx, o)
+		return c.referredBundles(ctx, o, judge)
 	}
 	if file == "" && o.loc.Kind != location.KindPath {
 		err := errors.New("got no file with the signature of a carton on a web server")
@@ -154,16 +178,42 @@ func (c *call) bundles(ctx context.Context, o *opened, file string) (found []bun
 			return nil, nil, err
 		}
 	}
-	raw, err := readSignature(file, authored(o.Source))
+	raw, err := readSignature(file, judge.about.Model)
 	if errors.Is(err, signature.ErrNotSigned) {
 		return nil, nil, nil
 	}
-	return []bundle{{file, raw}}, nil, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return []bundle{judge.bundle(file, raw)}, nil, nil
 }
 
-// referredBundles fetches the bundles that are an artifact's referrers.
-func (c *call) referredBundles(ctx context.Context, o *opened) (found []bundle, unread []error, err error) {
-	f := &reader{Fetcher: o.site.store, received: &c.received}
+// smallReferrers is a place whose large referrers are left out: they are no signatures,
+// and whoever put them there would hide those behind what is fetched at most.
+type smallReferrers struct {
+	layout.Fetcher
+	left []error
+}
+
+// Referrers implements [layout.Fetcher].
+func (f *smallReferrers) Referrers(ctx context.Context, subject ocispec.Descriptor, artifactType string) ([]ocispec.Descriptor, error) {
+	list, err := f.Fetcher.Referrers(ctx, subject, artifactType)
+	return slices.DeleteFunc(list, func(d ocispec.Descriptor) bool {
+		large := d.Size > maxSignatureManifest
+		if large {
+			f.left = append(f.left, fmt.Errorf("referrer %s: %w", errtext.Quoted(string(d.Digest)), &layout.Error{
+				Kind: layout.ErrLimit, Msg: fmt.Sprintf("has a manifest of %d bytes, and that of a signature has at most %d", d.Size, maxSignatureManifest),
+			}))
+		}
+		return large
+	}), err
+}
+
+// referredBundles fetches and judges the bundles that are an artifact's referrers. The
+// smallest come first: junk hides what counts only by being no larger.
+func (c *call) referredBundles(ctx context.Context, o *opened, judge judging) (found []bundle, unread []error, err error) {
+	small := &smallReferrers{Fetcher: o.site.store}
+	f := &reader{Fetcher: small, received: &c.received}
 	referrers, unread, err := layout.ReadReferrers(ctx, f, o.artifact.Descriptor(), signature.MediaType)
 	if err != nil {
 		return nil, nil, err
@@ -172,31 +222,32 @@ func (c *call) referredBundles(ctx context.Context, o *opened) (found []bundle, 
 		err := &layout.Error{Kind: layout.ErrLimit, Msg: fmt.Sprintf("has %d signatures, and at most %d are read", len(referrers), maxSignatures)}
 		return nil, nil, err
 	}
-	most := signature.MaxBytesOf(authored(o.Source))
-	left := 4*most + maxSignatures*4096 // bytes, of all
-	raws := make([][]byte, len(referrers))
-	var mu sync.Mutex
+	unread = append(unread, small.left...)
+	most := signature.MaxBytesOf(judge.about.Model)
+	blobs, whys := make([]ocispec.Descriptor, len(referrers)), make([]error, len(referrers))
+	order := make([]int, len(referrers))
+	for i, r := range referrers {
+		order[i] = i
+		blobs[i], whys[i] = bundleOf(r, most)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(blobs[a].Size, blobs[b].Size) })
+	left, bundles := maxSignatureBytes+4*most, make([]bundle, len(referrers))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(signaturesAtOnce)
-	for i, r := range referrers {
+	for _, i := range order {
+		if left -= blobs[i].Size; whys[i] == nil && left < 0 {
+			whys[i] = &layout.Error{Kind: layout.ErrLimit, Msg: "is behind more bytes of signatures than are read"}
+		}
+		if whys[i] != nil {
+			continue
+		}
 		group.Go(func() error {
-			desc, why := bundleOf(r, most)
-			mu.Lock()
-			if why == nil && desc.Size > left {
-				why = &layout.Error{Kind: layout.ErrLimit, Msg: "is behind more bytes of signatures than are read"}
+			raw, err := layout.ReadBlob(ctx, f, blobs[i], most)
+			if err != nil && ctx.Err() != nil {
+				return err
 			}
-			left -= desc.Size
-			mu.Unlock()
-			if why == nil {
-				raws[i], why = layout.ReadBlob(ctx, f, desc, most)
-			}
-			if why != nil && ctx.Err() != nil {
-				return why
-			}
-			if why != nil {
-				mu.Lock()
-				unread = append(unread, fmt.Errorf("referrer %s: %w", r.Digest, why))
-				mu.Unlock()
+			if whys[i] = err; err == nil {
+				bundles[i] = judge.bundle(string(referrers[i].Digest), bytes.TrimSpace(raw))
 			}
 			return nil
 		})
@@ -204,9 +255,11 @@ func (c *call) referredBundles(ctx context.Context, o *opened) (found []bundle, 
 	if err := group.Wait(); err != nil {
 		return nil, nil, err
 	}
-	for i, raw := range raws {
-		if raw != nil {
-			found = append(found, bundle{string(referrers[i].Digest), bytes.TrimSpace(raw)})
+	for i, why := range whys {
+		if why != nil {
+			unread = append(unread, fmt.Errorf("referrer %s: %w", referrers[i].Digest, why))
+		} else {
+			found = append(found, bundles[i])
 		}
 	}
 	return found, unread, nil
