@@ -22,7 +22,9 @@ func (s *Server) Ctr(args ...string) (string, error) {
 	cmd := s.ctr(args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
+	var err error
+	s.machine.Do(func() { err = cmd.Run() })
+	if err != nil {
 		return "", fmt.Errorf("ctr %s: %w: %s", strings.Join(args, " "), err, &stderr)
 	}
 	return stdout.String(), nil

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/e2e/internal/daemon"
+	"github.com/carton-oci/carton-oci/e2e/internal/lan"
 	"github.com/carton-oci/carton-oci/e2e/internal/program"
 	"github.com/carton-oci/carton-oci/internal/testenv"
 )
@@ -24,17 +25,24 @@ type Server struct {
 
 	programs string
 	dir      string
+	machine  *lan.Machine
 }
 
 // Start builds containerd where it has not been built before, and runs it until
 // the test ends. What config returns, in TOML, is added to its configuration.
 func Start(t testing.TB, b program.Set, config ...func(*Server) string) *Server {
 	t.Helper()
+	return StartOn(t, nil, b, config...)
+}
+
+// StartOn is Start on a machine. Disks all machines share.
+func StartOn(t testing.TB, m *lan.Machine, b program.Set, config ...func(*Server) string) *Server {
+	t.Helper()
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		testenv.NotChecked(t, "containerd needs Linux and root")
 	}
 	dir := daemon.Dir(t, "ctrd")
-	s := &Server{dir: dir, Socket: filepath.Join(dir, "sock")}
+	s := &Server{dir: dir, Socket: filepath.Join(dir, "sock"), machine: m}
 	s.Snapshotter = snapshotter(t, dir)
 	s.programs = b.Build(t)
 	path := filepath.Join(dir, "config.toml")
@@ -44,9 +52,11 @@ func Start(t testing.TB, b program.Set, config ...func(*Server) string) *Server 
 
 	cmd := exec.Command(filepath.Join(s.programs, "containerd"), "--config", path)
 	cmd.Env = s.env()
-	daemon.Start(t, cmd, func() error {
-		_, err := s.Ctr("version")
-		return err
+	m.Do(func() {
+		daemon.Start(t, cmd, func() error {
+			_, err := s.Ctr("version")
+			return err
+		})
 	})
 	return s
 }

@@ -25,12 +25,22 @@ const frontBuffer = 64 << 10
 // between the counting and the registry; nil is nothing.
 func (s *Server) Front(t testing.TB, middleware func(http.Handler) http.Handler) *Front {
 	t.Helper()
+	return s.FrontOn(t, nil, middleware)
+}
+
+// FrontOn is Front that listens where it is told to.
+func (s *Server) FrontOn(t testing.TB, on net.Listener, middleware func(http.Handler) http.Handler) *Front {
+	t.Helper()
 	f := &Front{Traffic: &Traffic{}}
 	next := s.registry
 	if middleware != nil {
 		next = middleware(next)
 	}
 	server := httptest.NewUnstartedServer(f.Traffic.count(drain(next)))
+	if on != nil {
+		_ = server.Listener.Close()
+		server.Listener = on
+	}
 	server.Listener = shallow{server.Listener}
 	server.Config.ErrorLog = quiet()
 	server.Start()
