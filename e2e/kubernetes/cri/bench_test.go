@@ -1,15 +1,9 @@
 package cri
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -96,32 +90,12 @@ func report(b *testing.B, cold, warm time.Duration) {
 // weights pushes both forms of a model of so many weights.
 func (n *node) weights(b *testing.B, members int) string {
 	b.Helper()
+	seeds := make([]byte, members)
+	for i := range seeds {
+		seeds[i] = byte(i)
+	}
 	dir := filepath.Join(n.home, "large")
-	lines := []string{"carton.toml=" + hexSum(weightsInfo), "tensor_data/index.toml=" + hexSum(weightsIndex)}
-	write := func(name string, content io.Reader) string {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			b.Fatal(err)
-		}
-		f, err := os.Create(path)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer f.Close()
-		h := sha256.New()
-		if _, err := io.Copy(io.MultiWriter(f, h), content); err != nil {
-			b.Fatal(err)
-		}
-		return name + "=" + hex.EncodeToString(h.Sum(nil))
-	}
-	write("carton.toml", strings.NewReader(weightsInfo))
-	write("tensor_data/index.toml", strings.NewReader(weightsIndex))
-	for i := range members {
-		random := rand.NewChaCha8([32]byte{byte(i), byte(members)})
-		lines = append(lines, write(fmt.Sprintf("model/part%d.bin", i), io.LimitReader(random, coldBytes/int64(members))))
-	}
-	slices.Sort(lines)
-	write("MANIFEST", strings.NewReader(strings.Join(lines, "\n")+"\n"))
+	writeWeights(b, dir, coldBytes/int64(members), seeds...)
 	ref := n.registry.Host + "/models/large:1"
 	n.must(b, "push", dir, ref, "--image")
 	if err := os.RemoveAll(dir); err != nil {
@@ -129,8 +103,3 @@ func (n *node) weights(b *testing.B, members int) string {
 	}
 	return ref
 }
-
-const (
-	weightsInfo  = "spec_version = 1\n\n[runner]\nrunner_name = \"python\"\nrequired_framework_version = \"=3.11\"\nrunner_compat_version = 1\n"
-	weightsIndex = "tensor = []\n"
-)

@@ -68,6 +68,56 @@ func (k *kubelet) run(t testing.TB, name string, pod corev1.PodSpec) ([]ran, err
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), podTimeout)
 	defer cancel()
+	s, err := k.sandbox(ctx, name, pod)
+	if err != nil {
+		return nil, err
+	}
+	defer k.remove(t, s.id)
+	var ended []ran
+	for _, c := range append(append([]corev1.Container(nil), pod.InitContainers...), pod.Containers...) {
+		r, err := k.container(ctx, s, containerConfig(pod, c, s.volumes))
+		if err != nil {
+			return ended, fmt.Errorf("container %s: %w", c.Name, err)
+		}
+		ended = append(ended, r)
+		if r.code != 0 {
+			break
+		}
+	}
+	return ended, nil
+}
+
+// serve starts a pod of one container that goes on until the test ends.
+func (k *kubelet) serve(t testing.TB, name string, pod corev1.PodSpec) {
+	t.Helper()
+	s, err := k.sandbox(t.Context(), name, pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { k.remove(t, s.id) })
+	config := containerConfig(pod, pod.Containers[0], s.volumes)
+	if _, err := k.start(t.Context(), s, config); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if stdout, stderr, err := readLog(s.log(config)); t.Failed() {
+			t.Logf("%s said: %s%s %v", name, stdout, stderr, err)
+		}
+	})
+}
+
+// sandbox is a pod that has no containers yet.
+type sandbox struct {
+	id      string
+	config  *runtimev1.PodSandboxConfig
+	volumes map[string]*runtimev1.ImageSpec
+}
+
+func (s *sandbox) log(c *runtimev1.ContainerConfig) string {
+	return filepath.Join(s.config.LogDirectory, c.LogPath)
+}
+
+func (k *kubelet) sandbox(ctx context.Context, name string, pod corev1.PodSpec) (*sandbox, error) {
 	volumes, err := k.volumes(ctx, pod)
 	if err != nil {
 		return nil, err
@@ -80,23 +130,11 @@ func (k *kubelet) run(t testing.TB, name string, pod corev1.PodSpec) ([]ran, err
 	if err := os.MkdirAll(config.LogDirectory, 0o755); err != nil {
 		return nil, err
 	}
-	sandbox, err := k.runtime.RunPodSandbox(ctx, &runtimev1.RunPodSandboxRequest{Config: config})
+	started, err := k.runtime.RunPodSandbox(ctx, &runtimev1.RunPodSandboxRequest{Config: config})
 	if err != nil {
 		return nil, err
 	}
-	defer k.remove(t, sandbox.PodSandboxId)
-	var ended []ran
-	for _, c := range append(append([]corev1.Container(nil), pod.InitContainers...), pod.Containers...) {
-		r, err := k.container(ctx, sandbox.PodSandboxId, config, containerConfig(pod, c, volumes))
-		if err != nil {
-			return ended, fmt.Errorf("container %s: %w", c.Name, err)
-		}
-		ended = append(ended, r)
-		if r.code != 0 {
-			break
-		}
-	}
-	return ended, nil
+	return &sandbox{started.PodSandboxId, config, volumes}, nil
 }
 
 // remove removes a pod with all of its containers.
@@ -148,21 +186,28 @@ func (k *kubelet) pull(ctx context.Context, pod corev1.PodSpec, ref string) (str
 	return pulled.ImageRef, nil
 }
 
-// container runs one container to its end.
-func (k *kubelet) container(ctx context.Context, sandbox string, pod *runtimev1.PodSandboxConfig, config *runtimev1.ContainerConfig) (ran, error) {
-	r := ran{name: config.Metadata.Name}
-	if err := os.MkdirAll(filepath.Dir(filepath.Join(pod.LogDirectory, config.LogPath)), 0o755); err != nil {
-		return r, err
+// start starts a container, and returns what the runtime calls it.
+func (k *kubelet) start(ctx context.Context, s *sandbox, config *runtimev1.ContainerConfig) (string, error) {
+	if err := os.MkdirAll(filepath.Dir(s.log(config)), 0o755); err != nil {
+		return "", err
 	}
-	created, err := k.runtime.CreateContainer(ctx, &runtimev1.CreateContainerRequest{PodSandboxId: sandbox, Config: config, SandboxConfig: pod})
+	created, err := k.runtime.CreateContainer(ctx, &runtimev1.CreateContainerRequest{PodSandboxId: s.id, Config: config, SandboxConfig: s.config})
+	if err != nil {
+		return "", err
+	}
+	_, err = k.runtime.StartContainer(ctx, &runtimev1.StartContainerRequest{ContainerId: created.ContainerId})
+	return created.ContainerId, err
+}
+
+// container runs one container to its end.
+func (k *kubelet) container(ctx context.Context, s *sandbox, config *runtimev1.ContainerConfig) (ran, error) {
+	r := ran{name: config.Metadata.Name}
+	id, err := k.start(ctx, s, config)
 	if err != nil {
 		return r, err
 	}
-	if _, err := k.runtime.StartContainer(ctx, &runtimev1.StartContainerRequest{ContainerId: created.ContainerId}); err != nil {
-		return r, err
-	}
 	for {
-		status, err := k.runtime.ContainerStatus(ctx, &runtimev1.ContainerStatusRequest{ContainerId: created.ContainerId})
+		status, err := k.runtime.ContainerStatus(ctx, &runtimev1.ContainerStatusRequest{ContainerId: id})
 		if err != nil {
 			return r, err
 		}
@@ -172,7 +217,7 @@ func (k *kubelet) container(ctx context.Context, sandbox string, pod *runtimev1.
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	r.stdout, r.stderr, err = readLog(filepath.Join(pod.LogDirectory, config.LogPath))
+	r.stdout, r.stderr, err = readLog(s.log(config))
 	return r, err
 }
 

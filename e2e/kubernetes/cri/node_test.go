@@ -13,6 +13,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/e2e/internal/containerd"
 	"github.com/carton-oci/carton-oci/e2e/internal/crio"
+	"github.com/carton-oci/carton-oci/e2e/internal/lan"
 	"github.com/carton-oci/carton-oci/e2e/internal/testimage"
 	"github.com/carton-oci/carton-oci/e2e/internal/testregistry"
 	"github.com/carton-oci/carton-oci/internal/testenv"
@@ -58,8 +59,10 @@ func onEach(t *testing.T, test func(t *testing.T, n *node)) {
 // node is a machine of a cluster: a runtime, and the registries that it pulls from.
 type node struct {
 	runtime  string
-	socket   string // the runtime's
+	socket   string       // the runtime's
+	machine  *lan.Machine // that it is on
 	registry *testregistry.Server
+	door     string               // the registry's host, as the machine reaches it
 	private  *testregistry.Server // wants a password
 	carton   string               // the command, as a user on the machine has it
 	home     string
@@ -69,7 +72,7 @@ type node struct {
 // them. A server answers to its own name too: CRI-O finds no artifact, and sends no
 // password, where it was told that another host answers for the registry.
 func (n *node) registries() map[string]string {
-	hosts := map[string]string{exampleRegistry: n.registry.Host, dockerRegistry: n.registry.Host, toolRegistry: n.registry.Host}
+	hosts := map[string]string{exampleRegistry: n.door, dockerRegistry: n.door, toolRegistry: n.door}
 	for _, s := range []*testregistry.Server{n.registry, n.private} {
 		hosts[s.Host] = s.Host
 	}
@@ -79,8 +82,18 @@ func (n *node) registries() map[string]string {
 // startNode starts one, with the images of the tests in its registry.
 func startNode(t testing.TB, runtime string) *node {
 	t.Helper()
+	return startNodeOn(t, runtime, nil, nil)
+}
+
+// startNodeOn starts one on a machine of its own; its registry is reached on another.
+func startNodeOn(t testing.TB, runtime string, m, registry *lan.Machine) *node {
+	t.Helper()
 	testenv.Program(t, "runc")
-	n := &node{runtime: runtime, registry: testregistry.Start(t, testregistry.Options{}), home: t.TempDir()}
+	n := &node{runtime: runtime, machine: m, registry: testregistry.Start(t, testregistry.Options{}), home: t.TempDir()}
+	n.door = n.registry.Host
+	if registry != nil {
+		n.door = n.registry.FrontOn(t, registry.Listen(t), nil).Host
+	}
 	n.private = testregistry.Start(t, testregistry.Options{Auth: testregistry.Htpasswd, Users: map[string]string{user: password}})
 	programs := t.TempDir()
 	n.carton = build(t, programs, "carton-oci", testenv.Root(), "./cmd/carton-oci")
@@ -106,11 +119,11 @@ func startNode(t testing.TB, runtime string) *node {
 }
 
 func (n *node) startContainerd(t testing.TB) {
-	n.socket = containerd.Start(t, containerd.CRI, n.config(t)).Socket
+	n.socket = containerd.StartOn(t, n.machine, containerd.CRI, n.config(t)).Socket
 }
 
 func (n *node) startCRIO(t testing.TB) {
-	n.socket = crio.Start(t, crio.Options{Registries: n.registries(), PauseImage: pauseImage}, func(socket string) error {
+	answers := func(socket string) error {
 		conn, err := dial(socket)
 		if err != nil {
 			return err
@@ -118,6 +131,9 @@ func (n *node) startCRIO(t testing.TB) {
 		defer func() { _ = conn.Close() }()
 		_, err = runtimev1.NewRuntimeServiceClient(conn).Version(t.Context(), &runtimev1.VersionRequest{})
 		return err
+	}
+	n.machine.Do(func() {
+		n.socket = crio.Start(t, crio.Options{Registries: n.registries(), PauseImage: pauseImage}, answers)
 	})
 }
 
