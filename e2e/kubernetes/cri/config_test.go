@@ -48,6 +48,16 @@ func securityContext(pod corev1.PodSpec, c corev1.Container) *runtimev1.LinuxCon
 			s.RunAsUser = &runtimev1.Int64Value{Value: *own.RunAsUser}
 		}
 		s.ReadonlyRootfs = own.ReadOnlyRootFilesystem != nil && *own.ReadOnlyRootFilesystem
+		s.NoNewPrivs = own.AllowPrivilegeEscalation != nil && !*own.AllowPrivilegeEscalation
+		if own.Capabilities != nil {
+			s.Capabilities = &runtimev1.Capability{}
+			for _, name := range own.Capabilities.Drop {
+				s.Capabilities.DropCapabilities = append(s.Capabilities.DropCapabilities, string(name))
+			}
+		}
+	}
+	if p := pod.SecurityContext; p != nil && p.SeccompProfile != nil && p.SeccompProfile.Type == corev1.SeccompProfileTypeRuntimeDefault {
+		s.Seccomp = &runtimev1.SecurityProfile{ProfileType: runtimev1.SecurityProfile_RuntimeDefault}
 	}
 	return s
 }

@@ -3,6 +3,7 @@ package manifest
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,11 @@ func TestModelsAreNamedByDigest(t *testing.T) {
 	p, b := policy(t)
 	if b.Spec.PolicyName != p.Name || len(b.Spec.ValidationActions) != 1 || b.Spec.ValidationActions[0] != admissionv1.Deny {
 		t.Errorf("got the binding %+v, want one that denies by %s", b.Spec, p.Name)
+	}
+	// Whatever runs pods ends in them, so that nothing passes beside it.
+	if rules := p.Spec.MatchConstraints.ResourceRules; len(rules) != 1 || !slices.Equal(rules[0].Resources, []string{"pods"}) ||
+		!slices.Equal(rules[0].Operations, []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}) || *p.Spec.FailurePolicy != admissionv1.Fail {
+		t.Errorf("got %+v, want all pods that are created and updated, and none where the policy fails", p.Spec)
 	}
 	for name, tt := range map[string]struct {
 		volumes []any
