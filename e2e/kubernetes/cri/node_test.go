@@ -61,6 +61,8 @@ type node struct {
 	runtime  string
 	socket   string       // the runtime's
 	machine  *lan.Machine // that it is on
+	erofs    bool         // containerd keeps layers as EROFS file systems
+	state    string       // containerd's folder
 	registry *testregistry.Server
 	door     string               // the registry's host, as the machine reaches it
 	private  *testregistry.Server // wants a password
@@ -79,17 +81,18 @@ func (n *node) registries() map[string]string {
 	return hosts
 }
 
-// startNode starts one, with the images of the tests in its registry.
+// startNode starts one on this computer.
 func startNode(t testing.TB, runtime string) *node {
 	t.Helper()
-	return startNodeOn(t, runtime, nil, nil)
+	return (&node{runtime: runtime}).start(t, nil)
 }
 
-// startNodeOn starts one on a machine of its own; its registry is reached on another.
-func startNodeOn(t testing.TB, runtime string, m, registry *lan.Machine) *node {
+// start starts it, with the images of the tests in its registry. A node on a machine of
+// its own reaches the registry on another one.
+func (n *node) start(t testing.TB, registry *lan.Machine) *node {
 	t.Helper()
 	testenv.Program(t, "runc")
-	n := &node{runtime: runtime, machine: m, registry: testregistry.Start(t, testregistry.Options{}), home: t.TempDir()}
+	n.registry, n.home = testregistry.Start(t, testregistry.Options{}), t.TempDir()
 	n.door = n.registry.Host
 	if registry != nil {
 		n.door = n.registry.FrontOn(t, registry.Listen(t), nil).Host
@@ -114,12 +117,13 @@ func startNodeOn(t testing.TB, runtime string, m, registry *lan.Machine) *node {
 	}
 	pushReleaseImage(t, n.registry.Host)
 	pythonStandIn(t).Push(t, n.registry.Host+"/library/python:3.13-slim")
-	runtimes[runtime](n, t)
+	runtimes[n.runtime](n, t)
 	return n
 }
 
 func (n *node) startContainerd(t testing.TB) {
-	n.socket = containerd.StartOn(t, n.machine, containerd.CRI, n.config(t)).Socket
+	s := containerd.StartOn(t, n.machine, containerd.CRI, n.config(t))
+	n.socket, n.state = s.Socket, s.Dir()
 }
 
 func (n *node) startCRIO(t testing.TB) {
@@ -204,7 +208,11 @@ func (n *node) config(t testing.TB) func(*containerd.Server) string {
 				t.Fatal(err)
 			}
 		}
-		return fmt.Sprintf(`
+		snapshotter, more := s.Snapshotter, ""
+		if n.erofs {
+			snapshotter, more = "erofs", erofsConfig
+		}
+		return more + fmt.Sprintf(`
 [plugins.'io.containerd.cri.v1.images']
   snapshotter = %q
   use_local_image_pull = %t
@@ -221,7 +229,7 @@ func (n *node) config(t testing.TB) func(*containerd.Server) string {
   conf_dir = %q
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
   Root = %q
-`, s.Snapshotter, s.Snapshotter == "native", pauseImage, certs, filepath.Join(s.Dir(), "cni"), filepath.Join(s.Dir(), "runc"))
+`, snapshotter, snapshotter != "overlayfs", pauseImage, certs, filepath.Join(s.Dir(), "cni"), filepath.Join(s.Dir(), "runc"))
 	}
 }
 

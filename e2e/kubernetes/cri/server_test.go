@@ -25,7 +25,7 @@ func TestServersOfTheExamplesAnswer(t *testing.T) {
 		t.Run(runtime, func(t *testing.T) {
 			// The servers have ports of the machine's, which must be nobody else's.
 			network := lan.New(t)
-			n := startNodeOn(t, runtime, network.Machine(t), network.Machine(t))
+			n := (&node{runtime: runtime, machine: network.Machine(t)}).start(t, network.Machine(t))
 			n.iris(t)
 			k := startKubelet(t, n)
 			want := strings.TrimSpace(n.scores(t, example(t, "pod.yaml").Pod.Containers[0]))
