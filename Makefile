@@ -69,16 +69,17 @@ unit: race ## the tests of this module
 e2e: ## the built binary against real servers
 	$(GOTEST) $(E2E)
 
-# Debian: apt-get install runc.
+# Debian: apt-get install runc conmon gcc libc6-dev iproute2; erofs-utils from Debian 13 on.
 .PHONY: e2e-cri
-e2e-cri: ## pods on a real containerd, with models as volumes (root; needs runc)
+e2e-cri: ## pods on a real containerd and CRI-O, with models as volumes (root, runc, conmon, cc, ip; 5 to 15 minutes)
 	$(GOTEST) -C e2e/kubernetes -count=1 -timeout=30m ./cri
 
 # The same test as in make test, with a model of PEERS_BYTES. It counts bytes.
+# Debian: apt-get install iproute2.
 PEERS_BYTES ?= 1073741824
 
 .PHONY: e2e-peers
-e2e-peers: ## nodes that have a model of 1 GiB from each other, with the registry gone (root)
+e2e-peers: ## nodes that have a model of 1 GiB from each other, with the registry gone (root, ip; 4 minutes)
 	CARTON_OCI_PEERS_BYTES=$(PEERS_BYTES) $(GOTESTS) -C e2e -count=1 -timeout=30m -v -run=TestNodesHaveModelsFromEachOther .
 
 .PHONY: bench-nodes
