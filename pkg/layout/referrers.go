@@ -7,17 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
 )
 
 const (
 	// maxReferrerBytes is how much of all referrers' manifests is held.
 	maxReferrerBytes = 64 << 20
-	// referrersAtOnce is how many are fetched at once.
-	referrersAtOnce = 8
+	// askedAtOnce is how much a place is asked at once.
+	askedAtOnce = 8
 )
 
 // Referrer is a manifest that names a subject: it was fetched, and does.
@@ -38,43 +38,27 @@ func ReadReferrers(ctx context.Context, f Fetcher, subject ocispec.Descriptor, a
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+	size := int64(0)
+	for _, claim := range claims {
+		if claim.Size > 0 && claim.Size <= MaxManifestBytes { // no other is fetched
+			size += claim.Size
+		}
+	}
+	if size > maxReferrerBytes {
+		return nil, nil, errorf(ErrLimit, string(subject.Digest), "has referrers of more than %d bytes", maxReferrerBytes)
+	}
 	type answer struct {
 		Referrer
 		err error
 	}
 	answers := make([]answer, len(claims))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(referrersAtOnce, len(claims)) {
-		workers.Go(func() {
-			for i := range next {
-				if ctx.Err() != nil {
-					continue
-				}
-				a := &answers[i]
-				if a.Referrer, a.err = readReferrer(ctx, f, subject, claims[i]); a.err != nil && !isContent(a.err) {
-					stop(a.err)
-				}
-			}
-		})
-	}
-	size := int64(0)
-	for i := range claims {
-		if n := claims[i].Size; n > 0 && n <= MaxManifestBytes { // no other is fetched
-			size += n
-		}
-		if size > maxReferrerBytes {
-			stop(errorf(ErrLimit, string(subject.Digest), "has referrers of more than %d bytes", maxReferrerBytes))
-			break
-		}
-		next <- i
-	}
-	close(next)
-	workers.Wait()
-	if ctx.Err() != nil {
-		return nil, nil, context.Cause(ctx)
+	err = eachAtOnce(ctx, len(claims), func(ctx context.Context, i int) error {
+		a := &answers[i]
+		a.Referrer, a.err = readReferrer(ctx, f, subject, claims[i])
+		return a.err
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	for i, a := range answers {
 		switch {
@@ -85,6 +69,26 @@ func ReadReferrers(ctx context.Context, f Fetcher, subject ocispec.Descriptor, a
 		}
 	}
 	return found, left, nil
+}
+
+// eachAtOnce asks a place n things, several at once. What is wrong with one piece of
+// content ends nothing.
+func eachAtOnce(ctx context.Context, n int, ask func(ctx context.Context, i int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(askedAtOnce)
+	for i := range n {
+		g.Go(func() error {
+			err := ctx.Err()
+			if err == nil {
+				err = ask(ctx, i)
+			}
+			if isContent(err) {
+				return nil
+			}
+			return err
+		})
+	}
+	return g.Wait()
 }
 
 // ReferrerList gathers what is listed with a subject, as [Fetcher].Referrers returns it:

@@ -5,17 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/opencontainers/go-digest"
 )
 
-const (
-	// maxTagsAsked is how many tags of one place are asked what they point to.
-	maxTagsAsked = 1000
-	// tagsAtOnce is how many are asked at once.
-	tagsAtOnce = 8
-)
+// maxTagsAsked is how many tags of one place are asked what they point to.
+const maxTagsAsked = 1000
 
 // TagsOf returns the tags that point to a manifest, in the order of the place. It asks
 // for each what it points to: whole is false where there are too many to ask, or the
@@ -35,32 +30,14 @@ func TagsOf(ctx context.Context, f Fetcher, dgst digest.Digest) (tags []string, 
 		}
 		all = append(all, tag)
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	next := make(chan int)
 	points := make([]bool, len(all))
-	var workers sync.WaitGroup
-	for range min(tagsAtOnce, len(all)) {
-		workers.Go(func() {
-			for i := range next {
-				if ctx.Err() != nil {
-					continue
-				}
-				desc, err := f.Resolve(ctx, all[i])
-				points[i] = err == nil && desc.Digest == dgst
-				if err != nil && !isContent(err) { // one that is gone meanwhile, or broken, points nowhere
-					stop(err)
-				}
-			}
-		})
-	}
-	for i := range all {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
-	if ctx.Err() != nil {
-		return nil, false, context.Cause(ctx)
+	err = eachAtOnce(ctx, len(all), func(ctx context.Context, i int) error {
+		desc, err := f.Resolve(ctx, all[i])
+		points[i] = err == nil && desc.Digest == dgst
+		return err // one that is gone meanwhile, or broken, points nowhere
+	})
+	if err != nil {
+		return nil, false, err
 	}
 	for i, tag := range all {
 		if points[i] {
