@@ -3,10 +3,10 @@ package pack
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/carton-oci/carton-oci/internal/hubname"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/modelfile"
 	"github.com/carton-oci/carton-oci/pkg/modelfile/gguf"
@@ -104,9 +104,6 @@ func (p *packer) agreed(of func(m *modelfile.Model) string) (value, from string)
 // https://github.com/opencontainers/image-spec/blob/v1.1.1/annotations.md
 const baseAnnotation = "org.opencontainers.image.base.name"
 
-// hubName is what a repository of the hub is called; older ones have no owner.
-var hubName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?$`)
-
 // basedOn says which model this one was made of, where it is one: as a reference,
 // "huggingface.co/org/name". What is no such name, a path say, says nothing.
 func (p *packer) basedOn(models []string, from string) {
@@ -114,7 +111,7 @@ func (p *packer) basedOn(models []string, from string) {
 		return
 	}
 	name := strings.TrimPrefix(models[0], "https://huggingface.co/")
-	if !hubName.MatchString(name) {
+	if !hubname.IsRepository(name) {
 		return
 	}
 	value := "huggingface.co/" + name
