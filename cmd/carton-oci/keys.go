@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/x509"
 	"errors"
@@ -67,7 +68,7 @@ func (s *session) signer(c *cli.Context, w signerWords) (*signature.Signer, erro
 
 // privateKey reads a private key, and warns of one that others can read.
 func (s *session) privateKey(c *cli.Context, word string) (*ecdsa.PrivateKey, error) {
-	raw, err := readWord(word)
+	raw, err := readWord(c.Context, word)
 	if err != nil {
 		return nil, fmt.Errorf("%s: private key: %w", c.Command.Name, err)
 	}
@@ -155,7 +156,7 @@ func (w trustWords) trust(c *cli.Context) (*signature.Trust, error) {
 
 // readKeys reads public keys or certificates.
 func readKeys[T any](c *cli.Context, word string, parse func([]byte) ([]T, error)) ([]T, error) {
-	raw, err := readWord(word)
+	raw, err := readWord(c.Context, word)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Command.Name, err)
 	}
@@ -179,7 +180,7 @@ func shownWord(word string) string {
 }
 
 // readWord reads a key or certificates from where the command line says.
-func readWord(word string) ([]byte, error) {
+func readWord(ctx context.Context, word string) ([]byte, error) {
 	if name, ok := strings.CutPrefix(word, envScheme); ok {
 		value, ok := os.LookupEnv(name)
 		if !ok {
@@ -194,9 +195,12 @@ func readWord(word string) ([]byte, error) {
 	if word != "-" {
 		return localfile.Read(word, signature.MaxKeyBytes)
 	}
-	raw, err := io.ReadAll(io.LimitReader(os.Stdin, signature.MaxKeyBytes+1))
-	if err == nil && len(raw) > signature.MaxKeyBytes {
+	text, err := wait(ctx, func() (string, error) {
+		raw, err := io.ReadAll(io.LimitReader(os.Stdin, signature.MaxKeyBytes+1))
+		return string(raw), err
+	})
+	if err == nil && len(text) > signature.MaxKeyBytes {
 		err = fmt.Errorf("standard input has more than %d bytes, want a key", signature.MaxKeyBytes)
 	}
-	return raw, err
+	return []byte(text), err
 }

@@ -118,25 +118,34 @@ func TestAnInterruptCleansUp(t *testing.T) {
 
 // Nobody types the password, and thinks better of it.
 func TestAnInterruptEndsAQuestion(t *testing.T) {
+	for _, line := range [][]string{
+		{"login", "127.0.0.1:1", "-u", "ann", "--password-stdin"},
+		{"verify", "m.carton", "--key", "-"},
+	} {
+		t.Run(line[0], func(t *testing.T) { interruptAQuestion(t, line) })
+	}
+}
+
+func interruptAQuestion(t *testing.T, line []string) {
 	for wait := 200 * time.Millisecond; ; wait *= 4 {
-		login := start(t, t.TempDir(), "login", "127.0.0.1:1", "-u", "ann", "--password-stdin")
-		stdin, err := login.StdinPipe()
+		asking := start(t, t.TempDir(), line...)
+		stdin, err := asking.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = stdin.Close() })
-		if err := login.Start(); err != nil {
+		if err := asking.Start(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(wait) // there is nothing to see of a program that waits
-		if err := login.Process.Signal(os.Interrupt); err != nil {
+		if err := asking.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
-		switch code := login.end(t); {
+		switch code := asking.end(t); {
 		case code == exitInterrupted:
 			return
 		case code != killed || wait > 10*time.Second: // killed: it had not come to its first line
-			t.Fatalf("got the exit code %d, want %d: %s", code, exitInterrupted, login.stderr.String())
+			t.Fatalf("got the exit code %d, want %d: %s", code, exitInterrupted, asking.stderr.String())
 		}
 	}
 }
