@@ -90,7 +90,6 @@ var otherFlags = map[string]string{
 	"allow-overwrite": "--force",
 	"d":               "--unpack DIR writes a folder; --debug logs requests",
 	"local-dir":       "--unpack DIR writes a folder",
-	"output-dir":      "--unpack DIR writes a folder",
 	"http":            "--plain-http",
 	"k":               "--insecure accepts any certificate",
 	"tls-verify":      "--insecure accepts any certificate, --plain-http is without TLS",
