@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -105,14 +104,7 @@ func (s *site) attach(ctx context.Context, subject ocispec.Descriptor, file stri
 		}
 		annotations[ocispec.AnnotationCreated] = opts.Created.UTC().Format(time.RFC3339)
 	}
-	empty := layout.Layer{Descriptor: ocispec.DescriptorEmptyJSON, Name: "config", Open: func(_ context.Context, off int64) (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(ocispec.DescriptorEmptyJSON.Data[off:])), nil
-	}}
-	empty.Data = nil
-	art, err := layout.NewArtifact(layout.ArtifactSpec{
-		ArtifactType: opts.ArtifactType, Config: empty, Layers: []layout.Layer{layer}, Annotations: annotations,
-		Subject: &ocispec.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size},
-	})
+	art, err := newReferrer(subject, opts.ArtifactType, layer, annotations)
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +124,18 @@ func (s *site) attach(ctx context.Context, subject ocispec.Descriptor, file stri
 	}
 	result.BytesUploaded = pushed.BytesUploaded
 	return result, nil
+}
+
+// newReferrer makes a referrer of subject with one layer.
+func newReferrer(
+	subject ocispec.Descriptor, artifactType string, layer layout.Layer, annotations map[string]string,
+) (*layout.Artifact, error) {
+	empty := layout.Layer{Descriptor: ocispec.DescriptorEmptyJSON, Name: "config", Open: layout.OpenBytes(ocispec.DescriptorEmptyJSON.Data)}
+	empty.Data = nil
+	return layout.NewArtifact(layout.ArtifactSpec{
+		ArtifactType: artifactType, Config: empty, Layers: []layout.Layer{layer}, Annotations: annotations,
+		Subject: &ocispec.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size},
+	})
 }
 
 // fileLayer reads a file once, to learn its digest, and is it as a layer.

@@ -1,11 +1,9 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -194,13 +192,11 @@ func signSubjects(
 func putSignature(
 	ctx context.Context, store layout.Store, subject ocispec.Descriptor, bundle []byte, annotations map[string]string,
 ) (dgst digest.Digest, existed bool, err error) {
-	art, err := layout.NewArtifact(layout.ArtifactSpec{
-		ArtifactType: signature.MediaType,
-		Config:       inMemoryLayer(ocispec.MediaTypeEmptyJSON, ocispec.DescriptorEmptyJSON.Data),
-		Layers:       []layout.Layer{inMemoryLayer(signature.MediaType, bundle)},
-		Subject:      &ocispec.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size},
-		Annotations:  annotations,
-	})
+	layer := layout.Layer{
+		Name: "signature", Open: layout.OpenBytes(bundle),
+		Descriptor: ocispec.Descriptor{MediaType: signature.MediaType, Digest: digest.FromBytes(bundle), Size: int64(len(bundle))},
+	}
+	art, err := newReferrer(subject, signature.MediaType, layer, annotations)
 	if err != nil {
 		return "", false, err
 	}
@@ -211,12 +207,4 @@ func putSignature(
 	// One that is there is put again: its registry may not list it.
 	_, err = layout.Push(ctx, store, art, layout.PushOptions{})
 	return art.Digest, existed, err
-}
-
-// inMemoryLayer is a small blob.
-func inMemoryLayer(mediaType string, content []byte) layout.Layer {
-	desc := ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(content), Size: int64(len(content))}
-	return layout.Layer{Descriptor: desc, Name: "signature", Open: func(_ context.Context, off int64) (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(content[off:])), nil
-	}}
 }

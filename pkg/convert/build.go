@@ -188,7 +188,7 @@ func configLayer(name, mediaType string, config any) layout.Layer {
 	return layout.Layer{
 		Descriptor: ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(b), Size: int64(len(b))},
 		Name:       name,
-		Open:       bytesOpener(b),
+		Open:       layout.OpenBytes(b),
 	}
 }
 

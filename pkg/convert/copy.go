@@ -45,7 +45,7 @@ func Copy(ctx context.Context, src *Source, opts Options) (*Forms, error) {
 	}
 	art := &layout.Artifact{Descriptor: src.desc, Manifest: src.raw}
 	art.Config = src.blobLayer(src.imageManifest.Config, "config")
-	art.ArtifactType, art.Config.Open = src.imageManifest.ArtifactType, bytesOpener(config)
+	art.ArtifactType, art.Config.Open = src.imageManifest.ArtifactType, layout.OpenBytes(config)
 	forms := &Forms{Artifact: art}
 	for i := range src.imageManifest.Layers {
 		layer, paths, err := c.next(i)

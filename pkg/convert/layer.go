@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +66,7 @@ func (l *layer) prepare(src carton.Source) error {
 		return l.prepareTar(src)
 	case l.manifest:
 		m := src.Manifest()
-		l.digest, l.size, l.open = digestOf(m.ModelHash()), m.Len(), bytesOpener(m.Bytes())
+		l.digest, l.size, l.open = digestOf(m.ModelHash()), m.Len(), layout.OpenBytes(m.Bytes())
 	default:
 		m := l.members[0]
 		l.digest, l.size, l.open = digestOf(m.Hash), m.Size, memberOpener(src, m)
@@ -105,16 +104,6 @@ func (l *layer) prepareTar(src carton.Source) error {
 
 // digestOf is the digest of a blob whose sha256 is known, in lower-case hex.
 func digestOf(hash string) digest.Digest { return digest.NewDigestFromEncoded(digest.SHA256, hash) }
-
-// bytesOpener opens bytes in memory.
-func bytesOpener(b []byte) layout.Opener {
-	return func(_ context.Context, off int64) (io.ReadCloser, error) {
-		if off < 0 || off > int64(len(b)) {
-			return nil, fmt.Errorf("open at offset %d: the size is %d", off, len(b))
-		}
-		return io.NopCloser(bytes.NewReader(b[off:])), nil
-	}
-}
 
 // openFrom opens a member from an offset: verified where it is 0.
 func openFrom(ctx context.Context, src carton.Source, path string, off int64) (io.ReadCloser, error) {

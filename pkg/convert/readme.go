@@ -49,7 +49,7 @@ func findExtras(src carton.Source, info *carton.Info, members []carton.Member) (
 			found = append(found, newExtra(want.name, digestOf(m.Hash), m.Size, open))
 		case want.name == "README.md" && info.ModelDescription != "" && len(info.ModelDescription) <= maxExtraBytes:
 			text := []byte(info.ModelDescription)
-			found = append(found, newExtra(want.name, digest.FromBytes(text), int64(len(text)), bytesOpener(text)))
+			found = append(found, newExtra(want.name, digest.FromBytes(text), int64(len(text)), layout.OpenBytes(text)))
 		}
 	}
 	if len(found) == 0 {

@@ -1,11 +1,9 @@
 package layout
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"regexp"
@@ -81,9 +79,7 @@ func (d *Dir) PutManifest(ctx context.Context, desc ocispec.Descriptor, content 
 
 // manifestLayer is an image manifest as a blob.
 func manifestLayer(desc ocispec.Descriptor, content []byte) Layer {
-	return Layer{Descriptor: desc, Open: func(_ context.Context, off int64) (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(content[off:])), nil
-	}}
+	return Layer{Descriptor: desc, Open: OpenBytes(content)}
 }
 
 // complete wants every blob of an image manifest to be in the folder, and no

@@ -1,7 +1,9 @@
 package layout
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"iter"
 
@@ -60,7 +62,7 @@ type Fetcher interface {
 }
 
 // Store is a place that keeps OCI content: one repository of a registry, an
-// image-layout folder ([Dir]), or any oras.Target ([FromTarget], which is also the
+// image-layout folder ([Dir]), a tar of one ([Archive], [ArchiveWriter]), or any oras.Target ([FromTarget], which is also the
 // shortest way to a store of one's own).
 //
 // These methods are all that is asked of a store: one that is embedded in a struct
@@ -156,6 +158,16 @@ func (w Watch) NonNil() Watch {
 // from it or from what it opened, says that opening again from 0 may give other,
 // better bytes.
 type Opener func(ctx context.Context, off int64) (io.ReadCloser, error)
+
+// OpenBytes opens bytes in memory.
+func OpenBytes(b []byte) Opener {
+	return func(_ context.Context, off int64) (io.ReadCloser, error) {
+		if off < 0 || off > int64(len(b)) {
+			return nil, fmt.Errorf("open at offset %d: the size is %d", off, len(b))
+		}
+		return io.NopCloser(bytes.NewReader(b[off:])), nil
+	}
+}
 
 // Origin is a repository that is known to hold a blob.
 type Origin struct {
