@@ -23,7 +23,8 @@ type entry struct {
 	content  []byte
 }
 
-// archive writes what people download: the program and the documents beside it.
+// archive writes what people download: the program, documents, man pages and scripts
+// of completion.
 func (r *release) archive(p platform, binary string) error {
 	content, err := os.ReadFile(binary)
 	if err != nil {
@@ -37,6 +38,7 @@ func (r *release) archive(p platform, binary string) error {
 		}
 		entries = append(entries, entry{name: name, mode: 0o644, content: content})
 	}
+	entries = append(entries, r.pages...)
 	suffix := p.os + "_" + p.arch
 	if p.os == "windows" {
 		return r.write(suffix+".zip", func() ([]byte, error) { return zipOf(entries, r.source.time) })

@@ -40,16 +40,21 @@ func clone(ctx context.Context, repository, dir, tag string) (*source, error) {
 			return nil, err
 		}
 	}
+	s.time, err = timeOf(ctx, dir)
+	return s, err
+}
+
+// timeOf returns when the commit was made that a checkout is at.
+func timeOf(ctx context.Context, dir string) (time.Time, error) {
 	seconds, err := git(ctx, dir, "log", "-1", "--format=%ct")
 	if err != nil {
-		return nil, err
+		return time.Time{}, err
 	}
 	n, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("the time of commit %s: %w", s.commit, err)
+		return time.Time{}, fmt.Errorf("the time of the commit of %s: %w", dir, err)
 	}
-	s.time = time.Unix(n, 0).UTC()
-	return s, nil
+	return time.Unix(n, 0).UTC(), nil
 }
 
 func git(ctx context.Context, dir string, args ...string) (string, error) {

@@ -5,7 +5,8 @@
 // What it writes:
 //
 //   - carton-oci_0.1.0_OS_ARCH.tar.gz (.zip for Windows): the program, LICENSE,
-//     README.md and CHANGELOG.md, for Linux, macOS and Windows on amd64 and arm64
+//     README.md and CHANGELOG.md, man pages (man/man1) and scripts of completion
+//     (completion/SHELL), for Linux, macOS and Windows on amd64 and arm64
 //   - carton-oci_0.1.0_OS_ARCH.cdx.json: what that program was built of, its SBOM
 //     in CycloneDX 1.6, as the program itself tells it
 //   - image: an OCI image layout with a static image for Linux on both, as 0.1.0

@@ -63,6 +63,7 @@ type release struct {
 	goCache    string // "" for the user's own
 
 	source *source
+	pages  []entry // what archives hold beside the program: man pages, completion
 }
 
 // number is the version without the v, as files and images have it.
@@ -95,6 +96,9 @@ func (r *release) make(ctx context.Context) error {
 		return err
 	}
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
+		return err
+	}
+	if r.pages, err = r.writePages(ctx, work); err != nil {
 		return err
 	}
 	var images []image

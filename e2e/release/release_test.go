@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -59,6 +60,9 @@ func withSource(t *testing.T, r *release) *release {
 		t.Fatal(err)
 	}
 	r.source = &source{commit: commit}
+	if r.source.time, err = timeOf(t.Context(), testenv.Root()); err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
 
@@ -72,6 +76,9 @@ func TestRelease(t *testing.T) {
 			binary := r.unpack(t, p)
 			r.checkBinary(t, p, binary)
 			r.checkSBOM(t, p, binary)
+			if p == (platform{runtime.GOOS, runtime.GOARCH}) {
+				r.checkPages(t, binary)
+			}
 			if line := versionBy(t, p, binary); line != "" && !strings.HasPrefix(line, "carton-oci "+r.version+" go1.") {
 				t.Errorf("it calls itself %q, want version %s", line, r.version)
 			}
@@ -135,15 +142,55 @@ func (r *release) unpack(t *testing.T, p platform) string {
 	modes := map[string]fs.FileMode{}
 	for _, e := range entries() {
 		modes[e.name] = e.mode
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, e.name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(dir, e.name), e.content, e.mode); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := map[string]fs.FileMode{name: 0o755, "CHANGELOG.md": 0o644, "LICENSE": 0o644, "README.md": 0o644}
+	want := map[string]fs.FileMode{name: 0o755, "CHANGELOG.md": 0o644, "LICENSE": 0o644, "README.md": 0o644, "man/man1/carton-oci.1": 0o644}
+	for shell, script := range completions {
+		want["completion/"+shell+"/"+script] = 0o644
+	}
+	for name := range modes {
+		if strings.HasPrefix(name, "man/man1/carton-oci-") && strings.HasSuffix(name, ".1") {
+			want[name] = 0o644
+		}
+	}
+	if n := len(want) - 9; n < 20 {
+		t.Errorf("%d commands have man pages, want 20 and more", n)
+	}
 	if diff := cmp.Diff(want, modes); diff != "" {
 		t.Errorf("files and modes: (-want +got)\n%s", diff)
 	}
 	return filepath.Join(dir, name)
+}
+
+// completions are where packages install scripts of completion.
+var completions = map[string]string{
+	"bash": "carton-oci", "zsh": "_carton-oci", "fish": "carton-oci.fish", "powershell": "carton-oci.ps1",
+}
+
+// checkPages wants what lies beside the program to be what that prints, and of its
+// version.
+func (r *release) checkPages(t *testing.T, binary string) {
+	t.Helper()
+	for shell, script := range completions {
+		got, err := os.ReadFile(filepath.Join(filepath.Dir(binary), "completion", shell, script))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, err := exec.Command(binary, "completion", shell).Output(); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s completes by another script than the program prints: %v", shell, err)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(filepath.Dir(binary), "man", "man1", "carton-oci-push.1"))
+	head, _, _ := strings.Cut(string(page), "\n")
+	day, version := r.source.time.Format(time.DateOnly), strings.ReplaceAll(r.version, "-", `\-`)
+	if err != nil || !strings.Contains(head, day) || !strings.Contains(head, version) {
+		t.Errorf("the man page of push begins with %q, %v, want %s of %s", head, err, version, day)
+	}
 }
 
 func untarGz(t *testing.T, raw []byte) []entry {
