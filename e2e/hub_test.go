@@ -267,7 +267,7 @@ func TestOneModelHashForEverybody(t *testing.T) {
 	)
 	commit := h.Commit("org/model", files...)
 	u := hubUser(t, h)
-	folder, cache := u.path("download"), filepath.Join(u.home, ".cache/huggingface/hub/models--org--model")
+	folder, cache := u.path("download"), u.path("caches/models--org--model")
 	want := map[string]string{}
 	for _, f := range files {
 		text := make([]byte, max(f.Size, int64(len(f.Content))))
@@ -306,6 +306,24 @@ func TestOneModelHashForEverybody(t *testing.T) {
 	plain := u.push(t, "model.carton", s.Host+"/org/packed:2")
 	if p.Digest != digests["hub"] || plain.Digest != digests["folder"] || plain.Digest == p.Digest {
 		t.Errorf("the packed carton has the digest %s with %q and %s without, want those of %q", p.Digest, says, plain.Digest, digests)
+	}
+	// By its name, out of the cache: the weights alone, or all of it where the hub may
+	// not be asked.
+	h.Sent.Store(0)
+	cached := u.with("HF_HUB_CACHE=" + u.path("caches"))
+	if r := cached.must(t, "pack", "hf:org/model", "-o", "cached.carton"); h.Sent.Load() > 0 || !strings.Contains(r.stderr, "are in the cache") {
+		t.Errorf("the hub sent %d bytes of what is in the cache:\n%s", h.Sent.Load(), r.stderr)
+	}
+	calls := h.Calls.Load()
+	offline := cached.with("HF_HUB_OFFLINE=1")
+	if p := offline.pushHub(t, "hf:org/model", s.Host+"/org/offline:1"); p.Digest != digests["hub"] || h.Calls.Load() != calls {
+		t.Errorf("without the hub got %s after %d questions, want %s", p.Digest, h.Calls.Load()-calls, digests["hub"])
+	}
+	if r := offline.must(t, "ls", "hf:org/model@"+commit); !strings.Contains(r.stdout, "model/config.json") {
+		t.Errorf("ls without the hub: got\n%s", r.stdout)
+	}
+	if r := offline.run(t, "push", "hf:org/none", s.Host+"/org/none:1"); r.code != 4 || !strings.Contains(r.stderr, "HF_HUB_OFFLINE forbids") {
+		t.Errorf("what is in no cache: exit code %d:\n%s", r.code, r.stderr)
 	}
 	u.must(t, "pull", s.Host+"/org/hub:1", "--unpack", "back", "--folder", "model")
 	count := 0

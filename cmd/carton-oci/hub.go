@@ -9,6 +9,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
+	"github.com/carton-oci/carton-oci/internal/errtext"
 	"github.com/carton-oci/carton-oci/internal/hubname"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
@@ -22,7 +23,7 @@ import (
 
 // listHub asks the hub for a repository's files. It reaches the hub as it reaches
 // registries: with the same certificates, proxy, patience and log.
-func (s *session) listHub(ctx context.Context, loc location.Location) (pack.Listing, error) {
+func (s *session) listHub(ctx context.Context, verb string, loc location.Location) (pack.Listing, error) {
 	o, err := hub.Environment()
 	if err != nil {
 		return pack.Listing{}, err
@@ -41,7 +42,20 @@ func (s *session) listHub(ctx context.Context, loc location.Location) (pack.List
 	if err != nil {
 		return pack.Listing{}, err
 	}
+	if files, size := snapshot.InCache(); files > 0 && (verb == "push" || verb == "pack") {
+		s.notef("%s (%s) are in the cache, and are not downloaded", count(files, "file"), errtext.Size(size))
+	}
 	return snapshot.Listing(), nil
+}
+
+// cachedHub is the folder in the cache of the hub's tools that stands for a repository
+// where the environment forbids asking the hub, "" where it does not.
+func cachedHub(loc location.Location) (string, error) {
+	o, err := hub.Environment()
+	if err != nil || !o.Offline || o.Cache == "" {
+		return "", err
+	}
+	return o.Cached(loc.Repository, loc.Revision)
 }
 
 // openHub opens a hub's repository for the commands that say what is there, or
@@ -52,7 +66,14 @@ func (s *session) openHub(c *cli.Context, out *source, loc location.Location) (*
 	default:
 		return nil, withHint(out.fail(errNoCarton), "carton-oci pack %s makes a carton of it; inspect, tensors, ls, cat and diff take it as it is", out.name)
 	}
-	files, err := s.listHub(c.Context, loc)
+	dir, err := cachedHub(loc)
+	if err != nil {
+		return nil, out.fail(err)
+	}
+	if dir != "" {
+		return s.openLoose(c, out, dir)
+	}
+	files, err := s.listHub(c.Context, out.verb, loc)
 	if err != nil {
 		return nil, out.fail(err)
 	}
@@ -156,7 +177,14 @@ func (s *session) openFiles(c *cli.Context, paths []string, opts pack.Options) (
 	if !isHub {
 		return pack.Open(c.Context, paths, opts)
 	}
-	files, err := s.listHub(c.Context, loc)
+	dir, err := cachedHub(loc)
+	if err != nil {
+		return nil, err
+	}
+	if dir != "" {
+		return pack.Open(c.Context, []string{dir}, opts)
+	}
+	files, err := s.listHub(c.Context, c.Command.Name, loc)
 	if err != nil {
 		return nil, err
 	}

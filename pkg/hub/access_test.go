@@ -163,7 +163,7 @@ func TestEnvironment(t *testing.T) {
 	home := t.TempDir()
 	for _, name := range []string{
 		"HF_ENDPOINT", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH", "HF_HOME", "XDG_CACHE_HOME", "HF_HUB_OFFLINE",
-		"TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_IMPLICIT_TOKEN",
+		"TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_IMPLICIT_TOKEN", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE",
 	} {
 		t.Setenv(name, "")
 	}
@@ -201,6 +201,16 @@ func TestEnvironment(t *testing.T) {
 	want("no file", "")
 	t.Setenv("HF_TOKEN", " hf_variable\n")
 	want("HF_TOKEN", "hf_variable")
+	for _, c := range [][2]string{{"", filepath.Join(home, "hf/hub")}, {"HUGGINGFACE_HUB_CACHE", "/old"}, {"HF_HUB_CACHE", "~/cache"}} {
+		want := c[1]
+		if c[0] != "" {
+			t.Setenv(c[0], c[1])
+			want = strings.Replace(c[1], "~", home, 1)
+		}
+		if o, err := hub.Environment(); err != nil || o.Cache != want {
+			t.Errorf("%s: got the cache %s, %v, want %s", c[0], o.Cache, err, want)
+		}
+	}
 	t.Setenv("HF_HUB_OFFLINE", "yes")
 	o, err := hub.Environment()
 	if err != nil {

@@ -22,6 +22,7 @@ type Client struct {
 	agent         string
 	web           http.Client
 	policy        httprange.Policy
+	cache         string
 	answered      atomic.Bool
 	buffers       chan []byte // of what is read ahead; nil ones are not made yet
 }
@@ -32,7 +33,7 @@ func New(o Options) (*Client, error) {
 		return nil, hint.With(errors.New("the environment forbids asking a hub: HF_HUB_OFFLINE"),
 			"name the folder of the repository in the cache instead, models--ORG--NAME, or unset HF_HUB_OFFLINE")
 	}
-	c := &Client{agent: cmp.Or(o.UserAgent, "carton-oci"), policy: o.Policy, buffers: make(chan []byte, Ahead/pieceBytes)}
+	c := &Client{agent: cmp.Or(o.UserAgent, "carton-oci"), policy: o.Policy, cache: o.Cache, buffers: make(chan []byte, Ahead/pieceBytes)}
 	var err error
 	if c.endpoint, c.authorization, err = readEndpoint(o); err != nil {
 		return nil, err

@@ -23,6 +23,10 @@
 // asked for another. What is long is read in several ranges at once, within
 // [Ahead] bytes of memory for all of a client's readers together.
 //
+// A large file that the hub's own tools have fetched into their cache is read there.
+// It is found by its sha256 and its size, and believed no more than what the hub
+// sends: who reads it checks it.
+//
 // The token goes to the endpoint, and nowhere else: not to the storage that an
 // answer leads to, and not by plain http to another machine, unless
 // [Options] AllowHTTP says so. Links between pages are followed on the endpoint, whatever

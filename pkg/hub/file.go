@@ -44,6 +44,9 @@ func (f *file) openRange(ctx context.Context, off, n int64) (io.ReadCloser, erro
 	if n == 0 {
 		return io.NopCloser(strings.NewReader("")), nil
 	}
+	if r := f.openCached(off, n); r != nil {
+		return r, nil
+	}
 	if n > 2*pieceBytes && !f.plain.Load() {
 		r, err := f.openAhead(ctx, off, n)
 		if !errors.Is(err, ranges.ErrNone) || ranges.IsOnly(ctx) {

@@ -36,6 +36,10 @@ type Options struct {
 	AllowHTTP bool
 	// Offline refuses to ask anything.
 	Offline bool
+	// Cache is the folder in which the hub's own tools keep what they have fetched: a
+	// large file that is there is read there, and checked as one that is sent. "" is
+	// none.
+	Cache string
 	// Web sends the requests, and follows redirects; registry.Client.WebClient makes
 	// one. Nil is http.DefaultClient, which has neither this module's limits nor its
 	// guard of private addresses.
@@ -64,7 +68,8 @@ const maxTokenBytes = 4 << 10
 
 // Environment returns the options that the hub's own tools would take from the
 // environment: HF_ENDPOINT; HF_TOKEN, or else the file that "hf auth login" writes,
-// $HF_TOKEN_PATH or token in $HF_HOME; HF_HUB_OFFLINE.
+// $HF_TOKEN_PATH or token in $HF_HOME; HF_HUB_CACHE, or else hub in $HF_HOME;
+// HF_HUB_OFFLINE.
 // https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables
 func Environment() (Options, error) {
 	o := Options{
@@ -72,6 +77,9 @@ func Environment() (Options, error) {
 		Offline:  isSet("HF_HUB_OFFLINE") || isSet("TRANSFORMERS_OFFLINE"),
 	}
 	secret.AddTyped(o.Endpoint)
+	if cache, err := cacheFolder(); err == nil { // without a home there is none
+		o.Cache = cache
+	}
 	for _, name := range []string{"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"} {
 		if o.Token = strings.TrimSpace(os.Getenv(name)); o.Token != "" {
 			secret.Add(o.Token)

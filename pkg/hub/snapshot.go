@@ -29,6 +29,7 @@ type Snapshot struct {
 	Repository, Commit string
 
 	client *Client
+	cache  string // the repository's folder in a cache, "" for none
 	files  []*file
 }
 
@@ -50,6 +51,11 @@ func (c *Client) Open(ctx context.Context, repository, revision string) (*Snapsh
 	}
 	if err := s.list(ctx); err != nil {
 		return nil, err
+	}
+	for _, name := range []string{s.Repository, repository} { // it may have been renamed since
+		if dir := cachedAs(c.cache, name); c.cache != "" && s.cache == "" && isDir(dir) {
+			s.cache = dir
+		}
 	}
 	return s, nil
 }
