@@ -1,17 +1,20 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/carton-oci/carton-oci/e2e/internal/testregistry"
 	"github.com/carton-oci/carton-oci/internal/hubtest"
+	"github.com/carton-oci/carton-oci/internal/modeltest"
 )
 
 // The promise: what takes a model takes a repository of a hub, by its name; and what
@@ -55,6 +58,46 @@ func TestEveryVerbTakesAHubsRepository(t *testing.T) {
 	if h.Leaked.Load() > 0 {
 		t.Error("the storage was sent the token")
 	}
+}
+
+// A registry that takes no blob over a limit, in whatever pieces, refuses a folder's
+// weights by naming --shard, with which it takes them.
+func TestARegistryThatRefusesLargeLayers(t *testing.T) {
+	const most = 3 << 20
+	var got sync.Map // by upload session: bytes
+	s := testregistry.Start(t, testregistry.Options{Middleware: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPut || r.Method == http.MethodPatch {
+				n, _ := got.LoadOrStore(r.URL.Path, new(atomic.Int64))
+				if strings.Contains(r.URL.Path, "/uploads/") && n.(*atomic.Int64).Add(r.ContentLength) > most {
+					http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+					return
+				}
+			}
+			next.ServeHTTP(w, r)
+		})
+	}})
+	u := newUser(t)
+	putFile(t, u.path("m/model.safetensors"), safetensorsOf(t, 8, 1<<20))
+	putFile(t, u.path("m/config.json"), []byte("{}"))
+	r := u.run(t, "push", "./m", s.Host+"/org/m:1")
+	if r.code != 1 || !strings.Contains(r.stderr, "413") || !strings.Contains(r.stderr, "--shard SIZE cuts") {
+		t.Errorf("exit code %d:\n%s", r.code, r.stderr)
+	}
+	u.must(t, "push", "./m", s.Host+"/org/m:1", "--shard", "3MB")
+	if r := u.must(t, "tensors", s.Host+"/org/m:1"); strings.Count(r.stdout, "U8") != 8 {
+		t.Errorf("got\n%s", r.stdout)
+	}
+}
+
+// safetensorsOf is a file of n tensors of size bytes each.
+func safetensorsOf(t *testing.T, n int, size int64) []byte {
+	t.Helper()
+	var tensors []modeltest.Tensor
+	for i := range n {
+		tensors = append(tensors, modeltest.Tensor{Name: fmt.Sprint("t", i), DType: "U8", Shape: []int64{size}, Data: []byte(random(fmt.Sprint("tensor", i), int(size)))})
+	}
+	return modeltest.Safetensors(t, nil, tensors...)
 }
 
 // Who reaches the hub and its storage by a proxy alone reaches them.

@@ -146,6 +146,11 @@ func (r *Repository) CheckArtifact(_ context.Context, a *layout.Artifact) error 
 	if more > 0 {
 		err = hint.With(err, "%d more layers are too large", more)
 	}
+	return hintToShard(err)
+}
+
+// hintToShard says how files become smaller than a registry's limit.
+func hintToShard(err error) error {
 	return hint.With(err, "%s SIZE cuts safetensors and GGUF files into smaller ones when a folder is packed or pushed; or use another registry", hint.Shard)
 }
 

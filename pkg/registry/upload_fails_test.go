@@ -50,6 +50,7 @@ func TestPushFails(t *testing.T) {
 			kind: errDisk, says: "disk is broken", puts: 1,
 		},
 		"too large":    {quirks: registrytest.Quirks{MaxRequest: 1<<20 - 1}, kind: layout.ErrLimit, says: "413", hint: "limits the size", puts: 1},
+		"larger":       {quirks: registrytest.Quirks{MaxRequest: 1<<20 - 1}, kind: layout.ErrLimit, says: "413", hint: "SIZE cuts safetensors", puts: 1},
 		"503 for ever": {fault: &registrytest.Fault{Methods: "PUT", Times: -1, Effect: registrytest.Answer(503, "")}, says: "gave up after 6 attempts", puts: 6},
 		"keeps nothing": {
 			fault: &registrytest.Fault{Methods: "PUT", Times: -1, Effect: keepsNothing},

@@ -149,12 +149,20 @@ func (u *upload) loseSession(ctx context.Context, f *fault) {
 
 // explain returns what an upload that is given up fails with.
 func (u *upload) explain(f *fault) error {
-	err := u.repo.host.explain(f, u.content.desc.Size)
+	size := u.content.desc.Size
+	err := u.repo.host.explain(f, size)
 	if u.strategy.tooLarge != nil && f.chunk {
-		return fmt.Errorf("%w; and in chunks: %w", u.strategy.tooLarge, err)
+		err = fmt.Errorf("%w; and in chunks: %w", u.strategy.tooLarge, err)
+	}
+	if !f.source && f.status == http.StatusRequestEntityTooLarge && size >= smallestCut {
+		err = hintToShard(err)
 	}
 	return err
 }
+
+// smallestCut is the size in bytes of a layer from which on it helps to make it
+// smaller.
+const smallestCut = 1 << 20
 
 // exhausted gives an upload up after the last attempt.
 func (u *upload) exhausted(ctx context.Context, f *fault) error {
