@@ -17,12 +17,11 @@ import (
 )
 
 // cacheFolder is where the hub's own tools keep what they fetch.
-func cacheFolder() (string, error) {
+func cacheFolder() string {
 	if name := cmp.Or(os.Getenv("HF_HUB_CACHE"), os.Getenv("HUGGINGFACE_HUB_CACHE")); name != "" {
-		return expandHome(name)
+		return localfile.ExpandHome(name)
 	}
-	dir, err := home()
-	return filepath.Join(dir, "hub"), err
+	return filepath.Join(home(), "hub")
 }
 
 // cachedAs is the folder of a repository in a cache.

@@ -75,11 +75,9 @@ func Environment() (Options, error) {
 	o := Options{
 		Endpoint: strings.TrimSpace(os.Getenv("HF_ENDPOINT")),
 		Offline:  isSet("HF_HUB_OFFLINE") || isSet("TRANSFORMERS_OFFLINE"),
+		Cache:    cacheFolder(),
 	}
 	secret.AddTyped(o.Endpoint)
-	if cache, err := cacheFolder(); err == nil { // without a home there is none
-		o.Cache = cache
-	}
 	for _, name := range []string{"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"} {
 		if o.Token = strings.TrimSpace(os.Getenv(name)); o.Token != "" {
 			secret.Add(o.Token)
