@@ -23,6 +23,7 @@ var commandNames = map[hint.Name]string{
 	hint.Compat:           "--compat",
 	hint.Concurrency:      "--concurrency",
 	hint.DeleteTagged:     "--force",
+	hint.Exclude:          "--exclude",
 	hint.Force:            "--force",
 	hint.FrameworkVersion: "--framework-version",
 	hint.Image:            "--image",

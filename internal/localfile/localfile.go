@@ -26,6 +26,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -114,8 +115,8 @@ func (o opening) check(name string, info fs.FileInfo) error {
 
 // OpenRoot is [os.OpenRoot] that no pipe blocks.
 func OpenRoot(dir string) (*os.Root, error) {
-	if dir == "" {
-		return os.OpenRoot(dir) // which is an error
+	if dir == "" || runtime.GOOS == "windows" { // the first is an error; the other has no such pipes
+		return os.OpenRoot(dir)
 	}
 	// With a separator at its end only a folder can be opened.
 	root, err := os.OpenRoot(dir + string(filepath.Separator))

@@ -156,12 +156,12 @@ func (f *File) Commit() error {
 	if err := f.sameFile(f.partial()); err != nil {
 		return err
 	}
-	if err := f.rename(); err != nil {
+	if err := f.takeName(); err != nil {
 		return err
 	}
 	err := f.sameFile(f.base)
 	if errors.Is(err, errSwapped) {
-		_ = f.parent.Rename(f.base, f.partial()) // what took the partial's name is none of ours
+		_ = f.rename(f.base, f.partial()) // what took the partial's name is none of ours
 		return err
 	}
 	if ended := f.finish(); err == nil {
@@ -200,12 +200,12 @@ func (f *File) Discard() error {
 	return Explain("remove", f.Partial(), err)
 }
 
-// rename moves NAME.partial to NAME.
-func (f *File) rename() error {
+// takeName moves NAME.partial to NAME.
+func (f *File) takeName() error {
 	if f.replace {
-		return Explain("create", f.name, f.parent.Rename(f.partial(), f.base))
+		return Explain("create", f.name, f.rename(f.partial(), f.base))
 	}
-	err := renameNew(f.dir, f.partial(), f.base)
+	err := patiently(func() error { return renameNew(f.dir, f.partial(), f.base) })
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = linkNew(f.parent, f.partial(), f.base)
 	}

@@ -76,7 +76,7 @@ func (o *output) recover() error {
 		case err != nil:
 			return err
 		case named.FileInfo == nil:
-			err = o.parent.Rename(aside, o.base)
+			err = o.rename(aside, o.base)
 		case named.whose != ours:
 			continue
 		default:

@@ -12,7 +12,7 @@ import (
 // must not be there yet. Errors name the final path.
 
 // Mkdir makes a folder with the mode 0777 but for the umask. In a Stale folder it
-// may be there.
+// may be there. The error may be a [*Misfit].
 func (d *Folder) Mkdir(path string) error {
 	err := d.root.Mkdir(filepath.FromSlash(path), 0o777)
 	if d.stale && errors.Is(err, fs.ErrExist) {
@@ -20,7 +20,10 @@ func (d *Folder) Mkdir(path string) error {
 			err = nil
 		}
 	}
-	return d.Explain("create", path, err)
+	if err == nil {
+		return nil
+	}
+	return d.misfit(path, err)
 }
 
 // Create makes a file with the mode 0666 but for the umask, and opens it for

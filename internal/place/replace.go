@@ -167,12 +167,12 @@ func (o *output) moveAside(aside string) error {
 	if _, err := o.parent.Lstat(aside); err == nil {
 		return o.inTheWay(aside, "was not made by carton-oci")
 	}
-	if err := o.parent.Rename(o.base, aside); err != nil {
+	if err := o.rename(o.base, aside); err != nil {
 		return err
 	}
-	err := o.parent.Rename(o.partial(), o.base)
+	err := o.rename(o.partial(), o.base)
 	if err != nil {
-		if back := o.parent.Rename(aside, o.base); back != nil {
+		if back := o.rename(aside, o.base); back != nil {
 			err = errors.Join(err, back)
 		}
 	}
@@ -184,10 +184,10 @@ func (o *output) moveBack(aside string) error {
 	if aside == o.partial() {
 		return swap(o.dir, aside, o.base)
 	}
-	if err := o.parent.Rename(o.base, o.partial()); err != nil {
+	if err := o.rename(o.base, o.partial()); err != nil {
 		return err
 	}
-	return o.parent.Rename(aside, o.base)
+	return o.rename(aside, o.base)
 }
 
 // removeOld removes the folder that was replaced: what is known of it, and
@@ -280,13 +280,12 @@ func (o *output) isEmpty(base string) bool {
 // renameFolder moves NAME.partial to NAME, where there must be nothing or an
 // empty folder: that much every system sees to.
 func (o *output) renameFolder() error {
-	err := o.parent.Rename(o.partial(), o.base)
-	if err == nil {
+	if o.parent.Rename(o.partial(), o.base) == nil {
 		return nil
 	}
-	fi, statErr := o.parent.Lstat(o.base)
-	if statErr != nil {
-		return Explain("create", o.name, err)
+	fi, err := o.parent.Lstat(o.base)
+	if err != nil { // nothing is there: somebody else is in the way
+		return Explain("create", o.name, o.rename(o.partial(), o.base))
 	}
 	if !fi.IsDir() {
 		return o.exists()
@@ -298,7 +297,7 @@ func (o *output) renameFolder() error {
 	} else if err != nil {
 		return Explain("create", o.name, err)
 	}
-	return Explain("create", o.name, o.parent.Rename(o.partial(), o.base))
+	return Explain("create", o.name, o.rename(o.partial(), o.base))
 }
 
 // Stranger returns the first thing in a folder that known does not know, "" where

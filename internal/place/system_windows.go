@@ -84,6 +84,11 @@ func renameNew(parent *os.File, from, to string) error {
 		windows.FileRenameInformation))
 }
 
+// inUse reports whether somebody who has a file open is in the way.
+func inUse(err error) bool {
+	return errors.Is(err, windows.ERROR_ACCESS_DENIED) || errors.Is(err, windows.ERROR_SHARING_VIOLATION)
+}
+
 // swap is not to be had: two renames have to do.
 func swap(*os.File, string, string) error { return errors.ErrUnsupported }
 

@@ -98,6 +98,11 @@ func (x *extraction) fill(ctx context.Context, opts ExtractOptions) error {
 		return err
 	}
 	x.root = chosen.prefix
+	for _, m := range chosen.members {
+		if err := checkLocalName(runtime.GOOS, x.to(m)); err != nil {
+			return err
+		}
+	}
 	if err := x.out.MayReplace(chosen.replaceable()); err != nil {
 		return err
 	}
@@ -129,9 +134,6 @@ func (x *extraction) offset(Member) int64 { return 0 }
 func (x *extraction) write(ctx context.Context, members []Member) error {
 	var files, symlinks []Member
 	for _, m := range members {
-		if err := checkLocalName(runtime.GOOS, x.to(m)); err != nil {
-			return err
-		}
 		if m.Target == "" {
 			files = append(files, m)
 		} else {
@@ -142,10 +144,8 @@ func (x *extraction) write(ctx context.Context, members []Member) error {
 	if err := x.takeOver(ctx, &job, files); err != nil {
 		return err
 	}
-	for _, dir := range x.folders(members) {
-		if err := x.out.Mkdir(dir); err != nil {
-			return err
-		}
+	if err := x.fit(files, symlinks, x.folders(members)); err != nil {
+		return err
 	}
 	if err := x.partial.Run(ctx, x.options()); err != nil {
 		return err
@@ -156,6 +156,27 @@ func (x *extraction) write(ctx context.Context, members []Member) error {
 		}
 	}
 	return nil
+}
+
+// fit makes the folders, and wants the file system to hold every name: what it can't
+// hold shows before anything is fetched for it.
+func (x *extraction) fit(files, symlinks []Member, folders []string) error {
+	for _, dir := range folders {
+		if err := x.out.Mkdir(dir); err != nil {
+			return misfit(err)
+		}
+	}
+	var uncommon []string
+	for _, m := range files {
+		if p := x.to(m); isUncommon(p) {
+			uncommon = append(uncommon, p)
+		}
+	}
+	symlink := ""
+	if len(symlinks) > 0 {
+		symlink = x.to(symlinks[0])
+	}
+	return misfit(x.out.Fits(uncommon, symlink))
 }
 
 // takeOver goes on with what an earlier run left, and removes of it what the job does

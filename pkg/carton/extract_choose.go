@@ -6,8 +6,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // choice is what is extracted of a carton.
@@ -62,20 +60,4 @@ func folderPrefix(folder string) string {
 		return ""
 	}
 	return folder[1:] + "/"
-}
-
-// checkLocalName refuses a path that files of an operating system can't have,
-// or would have in another form.
-func checkLocalName(goos, p string) error {
-	switch goos {
-	case "darwin", "ios":
-		if !norm.NFC.IsNormalString(p) {
-			return errorf(ErrInsecurePath, p, "name is not in Unicode's normal form C, and would not stay as it is on macOS")
-		}
-	case "windows":
-		if why := notOnWindows(p); why != "" {
-			return errorf(ErrInsecurePath, p, "%s", why)
-		}
-	}
-	return nil
 }

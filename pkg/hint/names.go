@@ -27,6 +27,7 @@ const (
 	PlainHTTP      Name = "registry.Options.PlainHTTP"
 	RegistryConfig Name = "registry.DockerCredentials" // the file that it is given
 
+	Exclude   Name = "client.PullOptions.Exclude"
 	Force     Name = "client.PullOptions.Force"
 	LinkBase  Name = "client.PullOptions.LinkBase"
 	Output    Name = "client.PullOptions.Output"
