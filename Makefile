@@ -40,12 +40,20 @@ demo: build ## take a small trained model through everything once
 # The tests of this module, and of the two that need real servers. The binary under
 # test is built by the tests, which go's cache of test results does not know of:
 # hence -count=1.
-UNIT = $(RACE) ./...
-E2E  = -C e2e -count=1 -timeout=25m ./... -- -C e2e/kubernetes -count=1 ./manifest
+UNIT = $(VET) ./...
+E2E  = -C e2e $(VET) -count=1 -timeout=25m ./... -- -C e2e/kubernetes $(VET) -count=1 ./manifest
+
+# Where things happen at once: the packages that import sync or what is built of it.
+# With -short their heavy tests are left out, which the race detector makes five to
+# ten times as dear; make race has them.
+CONCURRENT = $(shell $(GO) list -f '{{.ImportPath}} {{.Imports}}' ./... | \
+	awk '/[ [](sync|sync\/atomic|golang.org\/x\/sync\/[a-z]+)[] ]/ { sub("^github.com/carton-oci/carton-oci", "."); print $$1 }')
+RACES      = $(if $(RACE),-- $(RACE) $(VET) -short $(CONCURRENT))
 
 .PHONY: test
-test: vet race ## vet, unit tests, scripts of the command line, e2e against a real registry
-	$(GOTEST) $(UNIT) -- $(E2E)
+test: VET = -vet=off # the target vet does more
+test: vet c-compiler ## vet, unit tests, scripts of the command line, e2e against a real registry, races
+	$(GOTEST) $(UNIT) -- $(E2E) $(RACES)
 
 .PHONY: vet
 vet:
@@ -55,15 +63,19 @@ vet:
 	$(GO) -C e2e/kubernetes vet ./...
 	$(GO) -C e2e/readers vet .
 
-.PHONY: race
-race:
+.PHONY: c-compiler
+c-compiler:
 ifndef RACE
 	@echo "no C compiler here: testing without the race detector"
 endif
 
 .PHONY: unit
-unit: race ## the tests of this module
+unit: ## the tests of this module, without the race detector
 	$(GOTEST) $(UNIT)
+
+.PHONY: race
+race: c-compiler ## the tests of this module, all of them under the race detector
+	$(GOTEST) $(RACE) ./...
 
 .PHONY: e2e
 e2e: ## the built binary against real servers

@@ -71,6 +71,7 @@ import (
 //	envfile VAR FILE            set a variable to the line that a file holds
 //	needs PROGRAM               loud skip of the script where it is missing
 func TestScripts(t *testing.T) {
+	testenv.Heavy(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,

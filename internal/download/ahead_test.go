@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/internal/download"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 )
 
 // zeros is any number of zeros, and a file that holds nothing else.
@@ -25,9 +26,7 @@ func (zeros) StartWriteback(off, n int64)            {}
 // While the first range hangs the others go on, but not for ever: what they bring
 // waits for its hash on the disk.
 func TestHowFarAhead(t *testing.T) {
-	if testing.Short() {
-		t.Skip("hashes 812 MiB twice")
-	}
+	testenv.Heavy(t) // hashes 812 MiB twice
 	const size = download.Ahead + 300*mib
 	sum, crc := sha256.New(), crc32.NewIEEE()
 	if _, err := io.Copy(io.MultiWriter(sum, crc), io.LimitReader(zeros{}, size)); err != nil {

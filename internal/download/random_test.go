@@ -13,6 +13,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/download"
 	"github.com/carton-oci/carton-oci/internal/ranges"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 )
 
 const (
@@ -96,11 +97,7 @@ func (m *trouble) reading(ctx context.Context, a ask, r io.Reader) io.Reader {
 // Whatever happens in whatever order, a run ends; and if it ends well, everything
 // is there. What one run could not bring, the next ones do.
 func TestRunsWithTroubleAtRandomEnd(t *testing.T) {
-	runs := uint64(randomRuns)
-	if testing.Short() {
-		runs /= 8
-	}
-	for seed := range runs {
+	for seed := range uint64(testenv.Few(randomRuns, randomRuns/8)) {
 		rnd := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // repeatable is what it is to be
 		p := randomPlace(rnd)
 		journal := &memory{}

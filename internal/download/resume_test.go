@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/carton-oci/carton-oci/internal/download"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 )
 
 func pause() { time.Sleep(100 * time.Microsecond) }
@@ -50,10 +51,7 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 // A run that is killed at a random byte is gone on with: what had arrived, but
 // for blocks that were under way, does not travel again.
 func TestKilledAnywhere(t *testing.T) {
-	trials := 60
-	if testing.Short() {
-		trials = 10
-	}
+	trials := testenv.Few(60, 10)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for trial := range trials {
 		p := newPlace(7*mib+123, 300_000, 2*mib, 5*mib, 0, 10)

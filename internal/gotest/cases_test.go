@@ -84,6 +84,27 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// Of two runs of one test that tells which ran it, and a failure stays.
+func TestATestThatWasRunTwice(t *testing.T) {
+	for _, c := range []struct{ first, second, want, printed string }{
+		{"pass", "skip", "pass", ""},
+		{"pass", "fail", "fail", ""},
+		{"fail", "pass", "fail", ""},
+		{"skip", "pass", "pass", "left out\n"},
+		{"skip", "skip", "skip", "left out\n"},
+	} {
+		var out bytes.Buffer
+		res := newResults(&out)
+		for _, outcome := range []string{c.first, c.second} {
+			res.take(event{Action: "output", Package: "p", Test: "TestA", Output: "left out\n"})
+			res.take(event{Action: outcome, Package: "p", Test: "TestA"})
+		}
+		if got := res.outcomes["p"]["TestA"]; got != c.want || out.String() != c.printed {
+			t.Errorf("%s, then %s: got %s and %q, want %s and %q", c.first, c.second, got, out.String(), c.want, c.printed)
+		}
+	}
+}
+
 func TestListsThatAreWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"A1 refuse p TestA # x\nA1 warn p TestB # y\n": ":2: A1 is there already",

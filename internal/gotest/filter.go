@@ -178,7 +178,8 @@ func (r *results) testDone(e event) {
 	if r.outcomes[folder] == nil {
 		r.outcomes[folder] = map[string]string{}
 	}
-	r.outcomes[folder][e.Test] = e.Action
+	before := r.outcomes[folder][e.Test]
+	r.outcomes[folder][e.Test] = worst(before, e.Action)
 	text := r.pending[e.Package][e.Test]
 	delete(r.pending[e.Package], e.Test)
 	if text == nil {
@@ -186,6 +187,9 @@ func (r *results) testDone(e event) {
 	}
 	switch e.Action {
 	case "skip":
+		if before != "" {
+			return // an earlier run has had it, or has said why not
+		}
 		if said := text.String(); !strings.Contains(said, notChecked) && !strings.Contains(said, foreignFile) {
 			fmt.Fprint(r.w, said)
 		}
@@ -195,6 +199,17 @@ func (r *results) testDone(e event) {
 		}
 		r.failed[e.Package].WriteString(text.String())
 	}
+}
+
+// worst returns what becomes of a test that came out in two ways: a run that leaves
+// it out takes nothing from one in which it passed.
+func worst(a, b string) string {
+	for _, outcome := range []string{"fail", "pass"} {
+		if a == outcome || b == outcome {
+			return outcome
+		}
+	}
+	return b
 }
 
 // packageDone prints a package's closing line; before it, where it failed,

@@ -9,7 +9,8 @@
 //
 // With -cases it holds a list of hostile cases against what was run: every case
 // whose package was tested must have had its test, and it must have passed, or
-// have said that it checks nothing here.
+// have said that it checks nothing here. Where several runs have one test, one that
+// left it out takes nothing from one in which it passed.
 //
 // Tests that only read files of other programs, which are not in the repository
 // (testenv.Foreign), are counted where the files are missing: one line at the end

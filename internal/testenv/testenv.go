@@ -57,6 +57,26 @@ func NotChecked(t testing.TB, format string, args ...any) {
 	t.Skip(why)
 }
 
+// Heavy skips, with -short, a test that costs much. That is for processors that are
+// emulated (make test-arch), and for the race detector, which makes tests five to ten
+// times as dear: make test runs every test without it, and with -short what happens
+// at once under it; make race runs all under it.
+func Heavy(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("heavy, and left out with -short")
+	}
+}
+
+// Few returns how often something is tried: n times, or with -short fewer: see
+// Heavy.
+func Few(n, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return n
+}
+
 // Checked says on standard error how many things a test tried that all went well,
 // for tests that are about how many: internal/gotest prints it, and make chaos adds
 // them up. It says nothing where the test has failed.

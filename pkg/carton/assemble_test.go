@@ -277,6 +277,7 @@ func TestAssembleReplacesOnlyWhenToldTo(t *testing.T) {
 
 // Memory is a buffer for each member that is read at once, whatever their sizes.
 func TestAssembleNeedsLittleMemory(t *testing.T) {
+	testenv.Heavy(t)
 	src := cartontest.New(nil, nil, cartontest.WithContent("model/a", cartontest.Zeros(64<<20)),
 		cartontest.WithContent("model/b", cartontest.Zeros(64<<20)))
 	var before, after runtime.MemStats

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -102,6 +103,7 @@ func TestParseLinksRefuses(t *testing.T) {
 }
 
 func TestParseLinksCountsContents(t *testing.T) {
+	testenv.Heavy(t)
 	var b strings.Builder
 	b.WriteString("version = 1\n[urls]\n")
 	for i := range carton.MaxMembers + 1 {

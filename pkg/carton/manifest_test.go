@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -140,6 +141,7 @@ func TestBrokenManifests(t *testing.T) {
 }
 
 func TestManifestOfTooManyMembers(t *testing.T) {
+	testenv.Heavy(t)
 	var b strings.Builder
 	for i := range carton.MaxMembers + 1 {
 		fmt.Fprintf(&b, "%06d=%s\n", i, someHash)

@@ -6,11 +6,14 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/carton-oci/carton-oci/internal/testenv"
 )
 
 // TestFoldingIsUnicodes: rune by rune, names are folded as x/text folds them
 // whole, combining marks that have to be put in order included.
 func TestFoldingIsUnicodes(t *testing.T) {
+	testenv.Heavy(t)
 	whole := func(p string) string { return norm.NFD.String(cases.Fold().String(norm.NFD.String(p))) }
 	var f folding
 	for r := rune(utf8.RuneSelf); r < 0x20000; r++ {

@@ -13,6 +13,7 @@ import (
 
 // What Plan lays out is a zip for everybody.
 func TestOtherProgramsReadTheCanonicalCarton(t *testing.T) {
+	testenv.Heavy(t)
 	src := cartontest.New(planFiles(), planLinks())
 	plan := planned(t, src)
 	name := filepath.Join(t.TempDir(), "m.carton")

@@ -97,6 +97,7 @@ func writePlan(t *testing.T, f *os.File, plan *carton.Plan, data func(path strin
 }
 
 func TestMemberOver4GiB(t *testing.T) {
+	testenv.Heavy(t)
 	name := sparseCarton(t)
 	t.Run("Go", func(t *testing.T) { goReads(t, name, 5, "model/z", "behind 4 GiB") })
 	t.Run("carton", func(t *testing.T) { cartonReads(t, name, 4, "model/z", "behind 4 GiB") })
@@ -106,6 +107,7 @@ func TestMemberOver4GiB(t *testing.T) {
 }
 
 func TestManyMembers(t *testing.T) {
+	testenv.Heavy(t)
 	const n = 70_000
 	data := []byte("x")
 	var members []carton.Member
@@ -149,6 +151,7 @@ func TestManyMembers(t *testing.T) {
 
 // Zip64 only where it is forced, to the byte and to the entry.
 func TestZip64OnlyWhereForced(t *testing.T) {
+	testenv.Heavy(t)
 	const ones = 1<<32 - 1
 	for _, size := range []int64{ones - 1, ones} {
 		plan, header, central := planOfOne(t, size)

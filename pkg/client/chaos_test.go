@@ -46,7 +46,7 @@ var chaosMappings = []convert.Options{
 // bytes that it would have ended with, or with an error and nothing under the
 // final name; and the same call comes to its end once nothing fails any more.
 func TestTransfersWithFaultsAtRandom(t *testing.T) {
-	first, trials := number(t, "CARTON_OCI_SEED", 1), number(t, "CARTON_OCI_TRIALS", chaosTrials)
+	first, trials := number(t, "CARTON_OCI_SEED", 1), number(t, "CARTON_OCI_TRIALS", testenv.Few(chaosTrials, chaosTrials/4))
 	whole := filepath.Join(t.TempDir(), "m.carton")
 	if err := carton.Assemble(t.Context(), whole, sizeable(), carton.AssembleOptions{}); err != nil {
 		t.Fatal(err)

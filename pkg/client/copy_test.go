@@ -12,6 +12,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/location"
@@ -65,6 +66,7 @@ func sameManifest(t *testing.T, from, to string) {
 // A push from an artifact copies it: between registries, within one, and to and
 // from a folder, whatever its form.
 func TestACopyIsACopy(t *testing.T) {
+	testenv.Heavy(t)
 	for name, opts := range copied {
 		t.Run(name, func(t *testing.T) {
 			here, there := registrytest.New(t, registrytest.Config{}), registrytest.New(t, registrytest.Config{})
@@ -142,6 +144,7 @@ func TestWhatTravelsForACopy(t *testing.T) {
 
 // The image form of a copy is that of the artifact, wherever it is made.
 func TestACopyWithItsImage(t *testing.T) {
+	testenv.Heavy(t)
 	for name, opts := range copied {
 		if name == "image alone" {
 			continue

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/registry"
@@ -142,6 +143,7 @@ func (c *call) parseAndResolve(t *testing.T, ref string) (*site, error) {
 
 // An air gap: two copies, and what arrives is what was signed, wherever it went.
 func TestWhatBelongsToAModelGoesAlong(t *testing.T) {
+	testenv.Heavy(t)
 	for name, config := range map[string]registrytest.Config{"lists": {Quirks: registrytest.Quirks{Referrers: true}}, "tags": {}} {
 		t.Run(name, func(t *testing.T) {
 			here, there := registrytest.New(t, config), registrytest.New(t, config)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -100,6 +101,7 @@ var badArtifacts = map[string]func(t *testing.T, s *stored){
 }
 
 func TestNoLieIsPublished(t *testing.T) {
+	testenv.Heavy(t)
 	for name, change := range badArtifacts {
 		t.Run(name, func(t *testing.T) {
 			s := storeTars(t, convert.Options{})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/layout"
@@ -222,6 +223,7 @@ var badTars = map[string]func(t *testing.T, s *stored) (tar []byte, unlisted boo
 // image or in a copy, in the same repository, another one, another registry or a
 // folder.
 func TestNothingUnverifiedIsPublished(t *testing.T) {
+	testenv.Heavy(t)
 	for name, make := range badTars {
 		t.Run(name, func(t *testing.T) {
 			s := storeTars(t, convert.Options{})

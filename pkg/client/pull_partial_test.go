@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 )
 
 // A pull that a proxy answers in the registry's place, once all of the model but a
 // little is there, leaves what is there: whatever the answer, and whatever is made.
 func TestAProxysAnswerLeavesThePartial(t *testing.T) {
+	testenv.Heavy(t)
 	page := "<html>sign in to the network</html>"
 	for name, answer := range map[string]registrytest.Effect{
 		"an error page":        registrytest.Answer(200, page, "Content-Type", "text/html"),

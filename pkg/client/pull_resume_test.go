@@ -19,6 +19,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
 	"github.com/carton-oci/carton-oci/internal/registrytest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -305,10 +306,7 @@ func (r *broken) Close() error { return r.body.Close() }
 // the output is the same, byte for byte, and what had arrived does not travel
 // again, but for what was under way.
 func TestPullsThatAreBrokenOff(t *testing.T) {
-	trials := 60
-	if testing.Short() {
-		trials = 8
-	}
+	trials := testenv.Few(60, 9)
 	for _, c := range []struct {
 		name    string
 		conf    registrytest.Config

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -33,6 +34,7 @@ func planOfImage(t *testing.T, family Family, members []carton.Member) (artifact
 // However many members there are and however large, both manifests stay below
 // what runtimes mount, and the largest members keep a layer each.
 func TestImagesHaveAtMost120Layers(t *testing.T) {
+	testenv.Heavy(t)
 	const mib, gib = 1 << 20, 1 << 30
 	for name, c := range map[string]struct {
 		members []carton.Member
@@ -119,6 +121,7 @@ func TestTooManyLayersForAnImage(t *testing.T) {
 
 // Ten thousand members make two small image manifests, and come back.
 func TestTenThousandMembersInAnImage(t *testing.T) {
+	testenv.Heavy(t)
 	files := map[string][]byte{}
 	for i := range 10_000 {
 		files[fmt.Sprintf("model/%d/%04d.py", i%50, i)] = fmt.Appendf(nil, "file %d", i)

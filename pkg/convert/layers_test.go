@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 )
@@ -117,6 +118,7 @@ cnai.model.weight.v1 model/weights-2.bin
 }
 
 func TestBundlesCloseBeforeTheyPassTheirSize(t *testing.T) {
+	testenv.Heavy(t)
 	files := map[string][]byte{}
 	var opts []cartontest.Option
 	for i := range 8 {

@@ -7,12 +7,14 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
 // Lists that would make an image manifest that no registry takes are left out,
 // all of them.
 func TestLongListsAreLeftOut(t *testing.T) {
+	testenv.Heavy(t)
 	const n = 110_000
 	entries := make([]carton.Entry, n)
 	members := make([]*carton.Member, n)

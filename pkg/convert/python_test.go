@@ -37,6 +37,7 @@ func hubCarton() carton.Source {
 // docs/mapping.md is enough to write another program that makes the same image
 // manifests: testdata/mapping1.py is one.
 func TestAnotherImplementationMakesTheSame(t *testing.T) {
+	testenv.Heavy(t)
 	python := testenv.Program(t, "python3")
 	if err := exec.Command(python, "-c", "import tomllib").Run(); err != nil {
 		testenv.NotChecked(t, "python3 is older than 3.11")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 )
 
 // pythonCarton is shaped like a carton of the Python runner: thousands of small
@@ -61,6 +62,7 @@ func pythonCarton(n int) *cartontest.Source {
 }
 
 func TestManySmallFilesMakeFewLayers(t *testing.T) {
+	testenv.Heavy(t)
 	src := pythonCarton(10_000)
 	for _, opts := range []Options{{}, {Compress: CompressZstd}, {MediaTypes: FamilyDraft}} {
 		a, err := artifactOf(t.Context(), src, opts)

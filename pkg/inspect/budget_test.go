@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/modelfile"
@@ -146,6 +147,7 @@ func many(n, name int, prefix string) []byte {
 // TestAListingIsBounded: what one file has too much of is an error, a search and
 // the facts keep little of it.
 func TestAListingIsBounded(t *testing.T) {
+	testenv.Heavy(t)
 	files := map[string][]byte{}
 	const n, each = 12_000, 900 // some 11 MB of names a file
 	for i := range 8 {
@@ -173,6 +175,7 @@ func TestAListingIsBounded(t *testing.T) {
 
 // TestADiffIsBounded by what differs, not by what is compared.
 func TestADiffIsBounded(t *testing.T) {
+	testenv.Heavy(t)
 	const n, name = 10_000, 900
 	of := func(prefix string, more int) carton.Source {
 		files := map[string][]byte{}

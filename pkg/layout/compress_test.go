@@ -211,6 +211,7 @@ func TestOtherCompressors(t *testing.T) {
 
 // What unpacks to far more than it is goes through in little memory.
 func TestBombsAreStreamed(t *testing.T) {
+	testenv.Heavy(t)
 	for _, c := range []layout.Compression{layout.Gzip, layout.Zstd} {
 		z, err := layout.Compress(c, nopCloser{io.LimitReader(zeros{}, 128<<20)})
 		if err != nil {

@@ -448,6 +448,7 @@ func TestTarStreamStopsWithItsContext(t *testing.T) {
 }
 
 func TestOtherProgramsReadOurTars(t *testing.T) {
+	testenv.Heavy(t)
 	for _, program := range []string{"tar", "python3"} {
 		t.Run(program, func(t *testing.T) {
 			bin := testenv.Program(t, program)

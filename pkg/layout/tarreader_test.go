@@ -344,6 +344,7 @@ func (r *repeated) Read(b []byte) (int, error) {
 }
 
 func TestTooManyEntries(t *testing.T) {
+	testenv.Heavy(t)
 	r := layout.NewTarReader(&repeated{block: block("a", '0', 0, nil)})
 	for n := 0; ; n++ {
 		if _, err := r.Next(); err != nil {
@@ -410,6 +411,7 @@ func TestNextLeavesOutContent(t *testing.T) {
 }
 
 func TestScanLeavesOutLargeContentOnly(t *testing.T) {
+	testenv.Heavy(t)
 	entries := []layout.TarEntry{
 		{Path: "a", Size: 100 << 10},
 		{Path: "b", Size: 40 << 20},

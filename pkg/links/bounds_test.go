@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/links"
 )
@@ -62,6 +63,7 @@ func TestDeadHostIsAskedOnce(t *testing.T) {
 // TestLinkDecodesInProportion: what becomes a thousand times as long is not read
 // to its end.
 func TestLinkDecodesInProportion(t *testing.T) {
+	testenv.Heavy(t)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		z := gzip.NewWriter(w)

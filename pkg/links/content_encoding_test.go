@@ -15,6 +15,7 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/links"
 )
@@ -172,6 +173,7 @@ func TestLinkEncodedReadGoesOn(t *testing.T) {
 // TestLinkBombs: what decodes to far too much ends at the limit, and what asks
 // for a large window before that; neither costs memory.
 func TestLinkBombs(t *testing.T) {
+	testenv.Heavy(t)
 	const most = 16 << 20
 	var zeros bytes.Buffer
 	w, err := zstd.NewWriter(&zeros, zstd.WithWindowSize(4<<20))

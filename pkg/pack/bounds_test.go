@@ -36,6 +36,7 @@ func put(t *testing.T, name, content string) {
 // TestSymlinksToFoldersMultiply: forty symlinks that would make 5⁸ folders are
 // refused, and soon.
 func TestSymlinksToFoldersMultiply(t *testing.T) {
+	testenv.Heavy(t)
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "8", "a"), "a")
 	for level := range 8 {
@@ -129,6 +130,7 @@ func TestManyFilesOfOneFolder(t *testing.T) {
 // TestReorderedArraysAreBounded: what has to be put in order is held in memory,
 // and so its sum is limited.
 func TestReorderedArraysAreBounded(t *testing.T) {
+	testenv.Heavy(t)
 	dir := t.TempDir()
 	text := "{'descr': '<f4', 'fortran_order': True, 'shape': (4096, 2048), }"
 	text += strings.Repeat(" ", 63-(10+len(text))%64) + "\n"
@@ -153,6 +155,7 @@ func TestReorderedArraysAreBounded(t *testing.T) {
 // TestReadingAMemberDoesNotCostAManifest: of three thousand files, each is read for
 // what it is; packing them is linear.
 func TestReadingAMemberDoesNotCostAManifest(t *testing.T) {
+	testenv.Heavy(t)
 	dir := t.TempDir()
 	for i := range 3000 {
 		put(t, filepath.Join(dir, fmt.Sprintf("%d.txt", i)), "x")

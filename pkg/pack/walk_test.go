@@ -103,6 +103,7 @@ func TestAnEmptyFolderHoldsNoModel(t *testing.T) {
 }
 
 func TestManyFilesCostLittle(t *testing.T) {
+	testenv.Heavy(t)
 	files := map[string]string{}
 	for i := range 2000 {
 		files[fmt.Sprintf("d%d/f%d", i%50, i)] = fmt.Sprint(i)
