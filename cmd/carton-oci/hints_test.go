@@ -88,7 +88,7 @@ func TestTheLibraryNamesNoFlag(t *testing.T) {
 		commands = append(commands, c.Name)
 	}
 	ours := regexp.MustCompile(`\bcarton-oci (` + strings.Join(commands, "|") + `)\b|(^|[ (])--[a-z]`)
-	others := regexp.MustCompile(`\b(oras|skopeo|crane|cosign) [a-z-]+.* --|^"--[a-z-]+(=[a-z]*)?"$`) // the last: what git is given
+	others := regexp.MustCompile(`\b(oras|skopeo|crane|cosign|hf) [a-z-]+.* --|^"--[a-z-]+(=[a-z]*)?"$`) // the last: what git is given
 	for _, root := range []string{"../../pkg", "../../internal"} {
 		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "gotest") {
