@@ -86,7 +86,8 @@ func (s Set) buildInto(dir string) error {
 	if err := json.Unmarshal(out, &module); err != nil {
 		return err
 	}
-	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-tags=" + strings.Join(s.Tags, ","), "-o", dir + "/"}
+	// Without -trimpath: the standard library is compiled as it is for the tests.
+	args := []string{"build", "-ldflags=-s -w", "-tags=" + strings.Join(s.Tags, ","), "-o", dir + "/"}
 	if _, err := run(module.Dir, "go", append(args, s.Packages...)...); err != nil {
 		return err
 	}
