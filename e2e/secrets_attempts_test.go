@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/registrytest"
@@ -94,9 +95,13 @@ func TestSecretsUnderOddAnswers(t *testing.T) {
 			return header(499, "\x1b]0;x\x07\u202e", "Content-Type", "text/plain")
 		}, nil, nil},
 	}
-	leaks, runs := 0, 0
+	var leaks, runs atomic.Int64
+	t.Cleanup(func() {
+		testenv.Checked(t, int(runs.Load()), "%d commands under odd answers, %d secrets at a wrong host or in any output", runs.Load(), leaks.Load())
+	})
 	for name, a := range attempts {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // many wait to try again
 			other := newRecorder(t, func(w http.ResponseWriter, req *http.Request) {
 				if strings.HasPrefix(req.URL.Path, "/ask") {
 					w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
@@ -126,7 +131,7 @@ func TestSecretsUnderOddAnswers(t *testing.T) {
 			} {
 				u.stdin = secretPassword + "\n"
 				r := u.run(t, append(args, a.flags...)...)
-				runs++
+				runs.Add(1)
 				places := map[string]string{"standard output": r.stdout, "standard error": r.stderr, "the cache": remembered(t, u)}
 				for i, request := range other.seen() {
 					if a.env == nil {
@@ -140,7 +145,7 @@ func TestSecretsUnderOddAnswers(t *testing.T) {
 					}
 					for _, s := range secrets {
 						if strings.Contains(text, s) {
-							leaks++
+							leaks.Add(1)
 							t.Errorf("%v: %s has the secret %q:\n%s", args, place, s, text)
 						}
 					}
@@ -148,7 +153,6 @@ func TestSecretsUnderOddAnswers(t *testing.T) {
 			}
 		})
 	}
-	testenv.Checked(t, runs, "%d commands under odd answers, %d secrets at a wrong host or in any output", runs, leaks)
 }
 
 // TestLoginFile: the file of credentials is the user's alone, whatever it was.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/registrytest"
@@ -109,10 +110,14 @@ func TestServersThatRepeatSecrets(t *testing.T) {
 			w.WriteHeader(http.StatusCreated)
 		}},
 	}
-	leaks, runs := 0, 0
+	var leaks, runs atomic.Int64
+	t.Cleanup(func() {
+		testenv.Checked(t, int(runs.Load()), "%d commands at servers that repeat secrets, %d secrets printed", runs.Load(), leaks.Load())
+	})
 	for _, bearer := range []bool{false, true} {
 		for name, f := range answers {
 			t.Run(fmt.Sprintf("%s bearer=%v", name, bearer), func(t *testing.T) {
+				t.Parallel() // many wait to try again
 				reg := registrytest.New(t, registrytest.Config{Auth: registrytest.Auth{Users: map[string]string{secretUser: secretPassword}, Bearer: bearer}})
 				u := loggedIn(t, reg.Host)
 				newModel(map[string]string{"model/w.bin": random("w", 300_000)}).write(t, u.path("m.carton"))
@@ -129,12 +134,12 @@ func TestServersThatRepeatSecrets(t *testing.T) {
 					{"image", reg.Host + "/org/m:1"},
 				} {
 					r := u.run(t, args...)
-					runs++
+					runs.Add(1)
 					secrets := append(secretsOf(reg), url.QueryEscape(both), base64.URLEncoding.EncodeToString([]byte(both)))
 					for place, text := range map[string]string{"standard output": r.stdout, "standard error": r.stderr, "the cache": remembered(t, u)} {
 						for _, s := range secrets {
 							if len(s) > 3 && strings.Contains(text, s) {
-								leaks++
+								leaks.Add(1)
 								t.Errorf("%v: %s has the secret %q:\n%s", args, place, s, text)
 							}
 						}
@@ -143,5 +148,4 @@ func TestServersThatRepeatSecrets(t *testing.T) {
 			})
 		}
 	}
-	testenv.Checked(t, runs, "%d commands at servers that repeat secrets, %d secrets printed", runs, leaks)
 }
