@@ -28,7 +28,7 @@ import (
 const (
 	// killedTrials is how many there are each way; CARTON_OCI_TRIALS says
 	// otherwise (make soak).
-	killedTrials = 50
+	killedTrials = 15
 	// killedSeed is where the points come from; CARTON_OCI_SEED says otherwise.
 	killedSeed = 1
 	// lostToKill is how much of what has passed the server a killed command may
