@@ -40,7 +40,7 @@ demo: build ## take a small trained model through everything once
 # The tests of this module, and of the two that need real servers. The binary under
 # test is built by the tests, which go's cache of test results does not know of:
 # hence -count=1.
-UNIT = $(VET) ./...
+UNIT = $(VET) -timeout=25m ./...
 E2E  = -C e2e $(VET) -count=1 -timeout=25m ./... -- -C e2e/kubernetes $(VET) -count=1 ./manifest
 
 # Where things happen at once: the packages that import sync or what is built of it.
@@ -48,12 +48,12 @@ E2E  = -C e2e $(VET) -count=1 -timeout=25m ./... -- -C e2e/kubernetes $(VET) -co
 # ten times as dear; make race has them.
 CONCURRENT = $(shell $(GO) list -f '{{.ImportPath}} {{.Imports}}' ./... | \
 	awk '/[ [](sync|sync\/atomic|golang.org\/x\/sync\/[a-z]+)[] ]/ { sub("^github.com/carton-oci/carton-oci", "."); print $$1 }')
-RACES      = $(if $(RACE),-- $(RACE) $(VET) -short $(CONCURRENT))
+RACES      = $(if $(RACE),-- $(RACE) $(VET) -short -timeout=25m $(CONCURRENT))
 
 .PHONY: test
 test: VET = -vet=off # the target vet does more
 test: vet c-compiler ## vet, unit tests, scripts of the command line, e2e against a real registry, races
-	$(GOTEST) $(UNIT) -- $(E2E) $(RACES)
+	$(GOTEST) $(UNIT) $(RACES) --beside $(E2E)
 
 .PHONY: vet
 vet:
@@ -75,7 +75,7 @@ unit: ## the tests of this module, without the race detector
 
 .PHONY: race
 race: c-compiler ## the tests of this module, all of them under the race detector
-	$(GOTEST) $(RACE) ./...
+	$(GOTEST) $(RACE) -timeout=60m ./...
 
 .PHONY: e2e
 e2e: ## the built binary against real servers

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -32,7 +33,9 @@ const (
 // results holds the output of tests whose result is not known yet, and how the
 // others came out.
 type results struct {
+	mu      sync.Mutex // of all below, while runs are made
 	w       io.Writer
+	wrote   time.Time
 	running *running
 	pending map[string]map[string]*strings.Builder // by package and test
 	failed  map[string]*strings.Builder            // by package
@@ -42,55 +45,61 @@ type results struct {
 }
 
 func newResults(w io.Writer) *results {
-	return &results{
-		w:        w,
+	r := &results{
 		running:  newRunning(),
 		pending:  map[string]map[string]*strings.Builder{},
 		failed:   map[string]*strings.Builder{},
 		outcomes: map[string]map[string]string{},
+		wrote:    time.Now(),
 	}
+	r.w = noticed{w, &r.wrote}
+	return r
+}
+
+// noticed notes when something was written.
+type noticed struct {
+	w    io.Writer
+	when *time.Time
+}
+
+func (n noticed) Write(b []byte) (int, error) {
+	*n.when = time.Now()
+	return n.w.Write(b)
 }
 
 // filter reads the output of go test -json and prints what go test prints without
-// it, skipped tests, lines that begin with "NOT CHECKED:" or "CHECKED:", and what
-// is running where nothing else is printed for a while.
+// it, skipped tests, and lines that begin with "NOT CHECKED:" or "CHECKED:".
 func (r *results) filter(in io.Reader) error {
-	lines, done := make(chan []byte), make(chan error, 1)
+	return eachLine(in, func(line []byte) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.line(line)
+	})
+}
+
+// sayRunning prints what is running, whenever nothing else was printed for a while.
+func (r *results) sayRunning() (stop func()) {
+	tick, stopped, ended := time.NewTicker(quietFor/4), make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(lines)
-		done <- eachLine(in, func(line []byte) { lines <- line })
-	}()
-	quiet := time.NewTicker(quietFor)
-	defer quiet.Stop()
-	out := &noticed{w: r.w}
-	r.w = out
-	defer func() { r.w = out.w }()
-	for {
-		select {
-		case line, ok := <-lines:
-			if !ok {
-				return <-done
+		defer close(ended)
+		for {
+			select {
+			case <-stopped:
+				return
+			case now := <-tick.C:
+				r.mu.Lock()
+				if now.Sub(r.wrote) >= quietFor {
+					fmt.Fprint(r.w, r.running.String(now))
+				}
+				r.mu.Unlock()
 			}
-			out.wrote = false
-			r.line(line)
-			if out.wrote {
-				quiet.Reset(quietFor)
-			}
-		case now := <-quiet.C:
-			fmt.Fprint(out.w, r.running.String(now))
 		}
+	}()
+	return func() {
+		tick.Stop()
+		close(stopped)
+		<-ended
 	}
-}
-
-// noticed notes that something was written.
-type noticed struct {
-	w     io.Writer
-	wrote bool
-}
-
-func (n *noticed) Write(b []byte) (int, error) {
-	n.wrote = true
-	return n.w.Write(b)
 }
 
 // eachLine calls f with every line of r, its end included.

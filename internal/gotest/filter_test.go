@@ -181,6 +181,22 @@ func TestSeveralRuns(t *testing.T) {
 	}
 }
 
+// Runs that are made side by side have one summary too, and each its own that follow.
+func TestRunsBesideOthers(t *testing.T) {
+	dir := inFiles(t)
+	out, code := gotest(t, dir, "./good", "--", "-C", dir, "./none", "--beside", "-C", dir, "./panics", "--", "-C", dir, "./bad")
+	for _, want := range []string{
+		"ok  \texample.com/m/good", "?   \texample.com/m/none\t[no test files]", "FAIL\texample.com/m/panics", "FAIL\texample.com/m/bad",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not printed", want)
+		}
+	}
+	if code != 1 || strings.Count(out, "CARTON_OCI_FIXTURES") != 1 {
+		t.Errorf("got exit code %d and\n%s", code, out)
+	}
+}
+
 func TestWhatIsRunning(t *testing.T) {
 	r, now := newRunning(), time.Unix(1000, 0)
 	if got, want := r.String(now), "… compiling\n"; got != want {

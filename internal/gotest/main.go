@@ -3,9 +3,11 @@
 // begins with "NOT CHECKED:", and, where nothing else is printed for a while, what
 // is running.
 //
-//	go run ./internal/gotest [-cases FILE] [-C DIR] [flags and packages of go test] [-- [-C DIR] …]
+//	go run ./internal/gotest [-cases FILE] [-C DIR] [flags and packages of go test] [-- [-C DIR] …] [--beside [-C DIR] …]
 //
-// What stands behind "--" is another run of go test, in another module.
+// What stands behind "--" is another run of go test, made after the one before it.
+// Behind "--beside" begin runs that are made at the same time as those before it, of
+// other packages: one half waits where the other computes.
 //
 // With -cases it holds a list of hostile cases against what was run: every case
 // whose package was tested must have had its test, and it must have passed, or
@@ -27,6 +29,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"sync"
 )
 
 func main() {
@@ -51,23 +54,34 @@ func run(args []string) error {
 		args = args[2:]
 	}
 	res := newResults(os.Stdout)
-	var failed error
-	for more := true; more; {
-		var this []string
-		this, args, more = cut(args)
-		failed = cmp.Or(failed, goTest(res, this))
+	sides := split(args, "--beside")
+	failed := make([]error, len(sides))
+	stop := res.sayRunning()
+	var wg sync.WaitGroup
+	for i, side := range sides {
+		wg.Go(func() {
+			for _, args := range split(side, "--") {
+				failed[i] = cmp.Or(failed[i], goTest(res, args))
+			}
+		})
 	}
+	wg.Wait()
+	stop()
 	held := judge(os.Stdout, cases, res)
 	res.sayForeign()
-	return cmp.Or(failed, held)
+	return cmp.Or(cmp.Or(failed...), held)
 }
 
-// cut returns the arguments before and behind the first "--".
-func cut(args []string) (before, behind []string, found bool) {
-	if i := slices.Index(args, "--"); i >= 0 {
-		return args[:i], args[i+1:], true
+// split cuts arguments at every separator.
+func split(args []string, separator string) [][]string {
+	var parts [][]string
+	for {
+		i := slices.Index(args, separator)
+		if i < 0 {
+			return append(parts, args)
+		}
+		parts, args = append(parts, args[:i]), args[i+1:]
 	}
-	return args, nil, false
 }
 
 // goTest runs go test once, in the folder of -C where it is given first.
