@@ -3,6 +3,11 @@
 package e2e
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -32,9 +37,9 @@ const ownNetwork = "CARTON_OCI_E2E_OWN_NETWORK"
 // ghcr is the address of ghcr.io in that network.
 const ghcr = "140.82.112.33"
 
-func TestReadmeRunsAsPrinted(t *testing.T) { runsAsPrinted(t, "README.md", 25) }
+func TestReadmeRunsAsPrinted(t *testing.T) { runsAsPrinted(t, "README.md", 45) }
 
-func TestGettingStartedRunsAsPrinted(t *testing.T) { runsAsPrinted(t, "docs/getting-started.md", 20) }
+func TestGettingStartedRunsAsPrinted(t *testing.T) { runsAsPrinted(t, "docs/getting-started.md", 30) }
 
 // runsAsPrinted runs the commands of a page, of which there are so many at least.
 func runsAsPrinted(t *testing.T, page string, least int) {
@@ -45,11 +50,8 @@ func runsAsPrinted(t *testing.T, page string, least int) {
 	}
 	u := newUser(t).onPath(t)
 	s := testregistry.Start(t, testregistry.Options{})
-	u.env = append(u.env, "SSL_CERT_FILE="+serveAs(t, s, ghcr, "ghcr.io", "registry.example"))
+	u.env = append(u.env, "SSL_CERT_FILE="+serveAs(t, s, ghcr, "ghcr.io", "registry.example", "github.com"))
 	serveAt(t, s, "127.0.0.1:5000")
-	h := hubtest.New(t, hubtest.Config{})
-	h.Ref("org/m", "v1", h.Commit("org/m", shards(1<<20, 0)...))
-	u.env = append(u.env, "HF_ENDPOINT="+h.URL)
 	readmeFiles(t, u)
 	hub := hubtest.New(t, hubtest.Config{})
 	hub.Ref("org/m", "v1", hub.Commit("org/m", shards(1<<20, 0)...))
@@ -96,7 +98,7 @@ func forward(t *testing.T, s *testregistry.Server) http.Handler {
 func inOwnNetwork(t *testing.T) {
 	t.Helper()
 	hosts := filepath.Join(t.TempDir(), "hosts")
-	writeFile(t, hosts, "127.0.0.1 localhost\n"+ghcr+" ghcr.io registry.example\n")
+	writeFile(t, hosts, "127.0.0.1 localhost\n"+ghcr+" ghcr.io registry.example github.com\n")
 	ip := testenv.Program(t, "ip")
 	script := fmt.Sprintf("mount --bind %s /etc/hosts && %s link set lo up && %s address add %s/32 dev lo && exec %s -test.run='^%s$'",
 		hosts, ip, ip, ghcr, os.Args[0], t.Name())
@@ -120,10 +122,54 @@ func serveAs(t *testing.T, s *testregistry.Server, address string, names ...stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: forward(t, s), TLSConfig: config}
+	hosts, releases := forward(t, s), released(t)
+	server := &http.Server{TLSConfig: config, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Host == "github.com" {
+			releases.ServeHTTP(w, r)
+			return
+		}
+		hosts.ServeHTTP(w, r)
+	})}
 	go func() { _ = server.ServeTLS(listener, "", "") }()
 	t.Cleanup(func() { server.Close() })
 	return caFile
+}
+
+// released serves the program as the first release's archive for Linux on amd64, which
+// the README downloads, beside its checksum.
+func released(t *testing.T) http.Handler {
+	t.Helper()
+	program, err := os.ReadFile(cartonOCI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&archive, gzip.BestSpeed)
+	w := tar.NewWriter(z)
+	for name, content := range map[string][]byte{"carton-oci": program, "README.md": []byte("# carton-oci\n")} {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(content))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	const name, at = "carton-oci_0.1.0_linux_amd64.tar.gz", "/carton-oci/carton-oci/releases/download/v0.1.0/"
+	files := map[string][]byte{
+		at + name:            archive.Bytes(),
+		at + "checksums.txt": fmt.Appendf(nil, "%x  %s\n%064x  another.tar.gz\n", sha256.Sum256(archive.Bytes()), name, 0),
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		content, ok := files[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write(content)
+	})
 }
 
 // pageScript returns a script of the commands in a page's shell blocks that run
@@ -156,7 +202,7 @@ func pageScript(t *testing.T, page string) (script string, commands int) {
 }
 
 // isRun are the lines that are run.
-var isRun = regexp.MustCompile(`^(\$ |COSIGN_PASSWORD=\w+ |\w+=\$\()?carton-oci |^(eval|cmp|echo) `)
+var isRun = regexp.MustCompile(`^(\$ |COSIGN_PASSWORD=\w+ |\w+=\$\()?carton-oci |^(eval|cmp|echo|curl|sha256sum) |^(version|file)=`)
 
 // exitCode is how a comment behind a command names the code that it exits with.
 var exitCode = regexp.MustCompile(`# exit code (\d):`)
