@@ -173,24 +173,47 @@ func isFileName(word string) bool { return word != "-" && !strings.HasPrefix(wor
 
 // shownWord says which key is meant, without what may be one by mistake.
 func shownWord(word string) string {
-	if strings.Contains(word, "-----BEGIN") {
+	if mayBeKey(word) {
 		return "on the command line"
 	}
 	return quoted(word)
+}
+
+// mayBeKey reports whether a word that should name a key may be one: in PEM, or what is
+// inside of PEM. Names of files and variables are hardly ever that long, and of such
+// letters alone.
+func mayBeKey(word string) bool {
+	if strings.Contains(word, "-----BEGIN") {
+		return true
+	}
+	word = strings.TrimPrefix(strings.TrimPrefix(word, envScheme), "./")
+	return len(word) >= 64 && !strings.ContainsFunc(word, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("+/=-_ \r\n", r)
+	})
+}
+
+// errKeyItself is about a word that may be a key, and is shown to nobody.
+func errKeyItself() error {
+	err := &usageError{errors.New("got what seems to be a key itself, where everybody on this machine can read it")}
+	return withHint(err, "name a file that holds it, or an environment variable: env://NAME, without a $")
 }
 
 // readWord reads a key or certificates from where the command line says.
 func readWord(ctx context.Context, word string) ([]byte, error) {
 	if name, ok := strings.CutPrefix(word, envScheme); ok {
 		value, ok := os.LookupEnv(name)
+		if !ok && mayBeKey(word) {
+			return nil, errKeyItself()
+		}
 		if !ok {
 			return nil, &usageError{fmt.Errorf("the environment variable %s is not set", quoted(name))}
 		}
 		return []byte(value), nil
 	}
-	if strings.Contains(word, "-----BEGIN") {
-		err := &usageError{errors.New("got a key itself, where everybody on this machine can read it")}
-		return nil, withHint(err, "name a file that holds it, or an environment variable: env://NAME")
+	if mayBeKey(word) {
+		if _, err := os.Lstat(word); err != nil {
+			return nil, errKeyItself()
+		}
 	}
 	if word != "-" {
 		return localfile.Read(word, signature.MaxKeyBytes)
