@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -98,6 +99,17 @@ func safetensorsOf(t *testing.T, n int, size int64) []byte {
 		tensors = append(tensors, modeltest.Tensor{Name: fmt.Sprint("t", i), DType: "U8", Shape: []int64{size}, Data: []byte(random(fmt.Sprint("tensor", i), int(size)))})
 	}
 	return modeltest.Safetensors(t, nil, tensors...)
+}
+
+// A hub's limit is waited for as long as its headers say, and that is said.
+func TestAHubsLimitIsWaitedForAndSaid(t *testing.T) {
+	h := hubtest.New(t, hubtest.Config{Resolves: 3, Window: 3 * time.Second})
+	h.Commit("org/model", shards(4<<20, 9)...)
+	s := testregistry.Start(t, testregistry.Options{})
+	r := hubUser(t, h).must(t, "push", "hf:org/model", s.Host+"/org/model:1")
+	if !regexp.MustCompile(`retry 1 of \d+ in [2-6]s: 429`).MatchString(r.stderr) {
+		t.Errorf("got\n%s", r.stderr)
+	}
 }
 
 // Who reaches the hub and its storage by a proxy alone reaches them.

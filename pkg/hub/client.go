@@ -127,7 +127,7 @@ func (c *Client) document(ctx context.Context, u *url.URL, limit int64) (body []
 	g := &httprange.Getter{Do: c.do, Policy: c.policy, Answered: &c.answered, CheckResponse: c.refusal, Pinned: true}
 	b, err := g.Open(ctx, func(ctx context.Context) (*http.Request, error) { return c.newRequest(ctx, u) }, 0, -1, -1)
 	if err != nil {
-		return nil, nil, unreached(err)
+		return nil, nil, c.advise(err)
 	}
 	defer b.Close()
 	body, err = io.ReadAll(io.LimitReader(b, limit+1))

@@ -88,14 +88,22 @@ func (c *Client) hintAccess(err error) error {
 	return hint.With(err, "check the name's spelling, and that the token in HF_TOKEN, or of hf auth login, may read the repository")
 }
 
-// unreached adds to the error of a hub that was not reached what says where it is.
-func unreached(err error) error {
+// advise adds to the error of a request what says where the hub is, or which limit
+// was met.
+func (c *Client) advise(err error) error {
 	var (
+		status  *httprange.StatusError
 		op      *net.OpError
 		dns     *net.DNSError
 		unknown x509.UnknownAuthorityError
 	)
 	switch {
+	case errors.As(err, &status) && status.Code == http.StatusTooManyRequests:
+		text := "the hub's limits are counted in five minutes: run it again later"
+		if c.authorization == "" {
+			text += "; with a token, in HF_TOKEN, they are higher"
+		}
+		return hint.With(err, "%s", hint.Text(text))
 	case errors.As(err, &op) && op.Op == "proxyconnect":
 		return hint.With(err, "HTTPS_PROXY or HTTP_PROXY names the proxy: correct it, or unset it where there is none")
 	case errors.As(err, &unknown):

@@ -70,7 +70,7 @@ func (f *file) openBody(ctx context.Context, off, n int64) (io.ReadCloser, error
 	g := &httprange.Getter{Do: f.do, Policy: c.policy, Answered: &c.answered, CheckResponse: f.refusal}
 	body, err := g.Open(ctx, f.newRequest, off, n, f.size)
 	if err != nil {
-		return nil, unreached(err)
+		return nil, c.advise(err)
 	}
 	return body, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/carton-oci/carton-oci/internal/httprange"
 	"github.com/carton-oci/carton-oci/internal/hubtest"
 	"github.com/carton-oci/carton-oci/pkg/carton"
+	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/hub"
 	"github.com/carton-oci/carton-oci/pkg/pack"
 )
@@ -300,6 +301,9 @@ func TestAHubThatGivesNoGoodAnswer(t *testing.T) {
 			err := errorOf(t, hooked(t, c.hook), c.revision)
 			if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 				t.Fatalf("got %v, want %v %s", err, c.want, c.text)
+			}
+			if strings.Contains(name, "429") != strings.Contains(fmt.Sprint(hint.Of(err)), "with a token, in HF_TOKEN, they are higher") {
+				t.Errorf("got the hints %s", hint.Of(err))
 			}
 			if strings.Contains(err.Error(), "Signature=") {
 				t.Errorf("the error shows a signature: %v", err)
