@@ -182,6 +182,29 @@ func TestNothingWrongOfAHubIsPushed(t *testing.T) {
 		"a pointer": {func(h *hubtest.Hub) {
 			h.Commit("org/model", hubtest.File{Path: "a.txt", Content: "version https://git-lfs.github.com/spec/v1\noid sha256:" + aHash + "\nsize 7\n"})
 		}, 3, "pointer"},
+		"a pointer for a large file": {func(h *hubtest.Hub) {
+			h.Commit("org/model", weights)
+			h.Hook = serve("/repos/", "version https://git-lfs.github.com/spec/v1\noid sha256:"+aHash+"\nsize 1048576\n")
+		}, 1, "model.safetensors"},
+		"the list's size is another": {func(h *hubtest.Hub) {
+			f := weights
+			f.ListedSize = 2 << 20
+			h.Commit("org/model", f)
+		}, 1, "its size is said to be 1048576, and the list says 2097152"},
+		"a file of another commit": {func(h *hubtest.Hub) {
+			h.Commit("org/model", weights)
+			h.Hook = serve("/resolve/", "x", "X-Repo-Commit", aHash[:40])
+		}, 1, "it is said to be of the commit"},
+		"429 for an hour": {func(h *hubtest.Hub) {
+			h.Commit("org/model", weights)
+			h.Hook = func(w http.ResponseWriter, r *http.Request) bool {
+				if strings.Contains(r.URL.Path, "/resolve/") {
+					w.Header().Set("RateLimit", `"resolvers";r=0;t=3600`)
+					w.WriteHeader(http.StatusTooManyRequests)
+				}
+				return strings.Contains(r.URL.Path, "/resolve/")
+			}
+		}, 1, "with a token, in HF_TOKEN, they are higher"},
 		"a name with ..": {func(h *hubtest.Hub) { h.Commit("org/model", hubtest.File{Path: "a/../../b", Content: "x"}) }, 3, ".."},
 		"5xx for ever": {func(h *hubtest.Hub) {
 			h.Commit("org/model", weights)
