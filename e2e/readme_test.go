@@ -37,7 +37,7 @@ const ownNetwork = "CARTON_OCI_E2E_OWN_NETWORK"
 // ghcr is the address of ghcr.io in that network.
 const ghcr = "140.82.112.33"
 
-func TestReadmeRunsAsPrinted(t *testing.T) { runsAsPrinted(t, "README.md", 45) }
+func TestReadmeRunsAsPrinted(t *testing.T) { runsAsPrinted(t, "README.md", 38) }
 
 func TestGettingStartedRunsAsPrinted(t *testing.T) { runsAsPrinted(t, "docs/getting-started.md", 30) }
 
