@@ -49,23 +49,7 @@ func (p *page) man(version string, date time.Time, also []string) string {
 	if p.text != "" {
 		linef(".SH DESCRIPTION")
 	}
-	for i, part := range blocks(p.text) {
-		switch {
-		case part.asIs:
-			linef(".RS 4\n.nf")
-		case i > 0:
-			linef(".PP")
-		}
-		if !part.asIs {
-			part.lines = []string{strings.Join(part.lines, " ")}
-		}
-		for _, line := range part.lines {
-			linef("%s", filled(line, part.asIs))
-		}
-		if part.asIs {
-			linef(".fi\n.RE")
-		}
-	}
+	b.WriteString(manText(p.text))
 	if len(p.commands) > 0 {
 		linef(".SH COMMANDS")
 	}
@@ -91,6 +75,30 @@ func (p *page) man(version string, date time.Time, also []string) string {
 	}
 	if len(also) > 0 {
 		linef(".SH SEE ALSO\n%s", strings.Join(also, ",\n"))
+	}
+	return b.String()
+}
+
+// manText writes paragraphs, and lines that stay as they are.
+func manText(text string) string {
+	var b strings.Builder
+	linef := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	for i, part := range blocks(text) {
+		switch {
+		case part.asIs:
+			linef(".RS 4\n.nf")
+		case i > 0:
+			linef(".PP")
+		}
+		if !part.asIs {
+			part.lines = []string{strings.Join(part.lines, " ")}
+		}
+		for _, line := range part.lines {
+			linef("%s", filled(line, part.asIs))
+		}
+		if part.asIs {
+			linef(".fi\n.RE")
+		}
 	}
 	return b.String()
 }
