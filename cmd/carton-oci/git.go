@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/carton-oci/carton-oci/internal/checkout"
 	"github.com/carton-oci/carton-oci/pkg/client"
+	"github.com/carton-oci/carton-oci/pkg/convert"
 	"github.com/carton-oci/carton-oci/pkg/pack"
 )
 
@@ -45,9 +47,12 @@ func (s *session) annotateGit(c *cli.Context, o *client.PushOptions, p *pack.Opt
 	if source.URL != "" {
 		annotations[ocispec.AnnotationSource] = source.URL
 	}
-	for key, value := range o.Mapping.Annotations {
-		annotations[key] = value
-	}
-	o.Mapping.Annotations = annotations
+	annotate(&o.Mapping, annotations)
 	return nil
+}
+
+// annotate says of an artifact what the user has not said otherwise. It takes values.
+func annotate(m *convert.Options, values map[string]string) {
+	maps.Copy(values, m.Annotations)
+	m.Annotations = values
 }

@@ -61,10 +61,8 @@ func cachedHub(loc location.Location) (string, error) {
 // openHub opens a hub's repository for the commands that say what is there, or
 // compare it.
 func (s *session) openHub(c *cli.Context, out *source, loc location.Location) (*source, error) {
-	switch out.verb {
-	case "ls", "cat", "inspect", "tensors", "diff":
-	default:
-		return nil, withHint(out.fail(errNoCarton), "carton-oci pack %s makes a carton of it; inspect, tensors, ls, cat and diff take it as it is", out.name)
+	if err := out.wantLooks(); err != nil {
+		return nil, err
 	}
 	dir, err := cachedHub(loc)
 	if err != nil {
@@ -136,18 +134,10 @@ func originOf(src *pack.Carton) (map[string]string, error) {
 // was made of, where nobody said something else.
 func noteOrigin(m *convert.Options, src *pack.Carton) error {
 	values, err := originOf(src)
-	if err != nil || values == nil {
-		return err
+	if err == nil && values != nil {
+		annotate(m, values)
 	}
-	if m.Annotations == nil {
-		m.Annotations = map[string]string{}
-	}
-	for key, value := range values {
-		if _, given := m.Annotations[key]; !given {
-			m.Annotations[key] = value
-		}
-	}
-	return nil
+	return err
 }
 
 // hintOrigin says how a carton that was packed is pushed as what its source would

@@ -162,13 +162,21 @@ func (s *source) fail(err error) error {
 // errNoCarton is what verify says of loose files.
 var errNoCarton = errors.New("is no carton: nothing says what its files should be")
 
+// wantLooks refuses what is no carton to commands that want one.
+func (s *source) wantLooks() error {
+	switch s.verb {
+	case "ls", "cat", "inspect", "tensors", "diff":
+		return nil
+	}
+	return withHint(s.fail(errNoCarton),
+		"carton-oci pack %s makes a carton of it; inspect, tensors, diff, ls and cat take it as it is", s.name)
+}
+
 // openLoose opens model files and folders that are no carton, for the commands
 // that say what is there or compare it. What is verified must be a carton.
 func (s *session) openLoose(c *cli.Context, out *source, path string) (*source, error) {
-	switch out.verb {
-	case "ls", "cat", "inspect", "tensors", "diff":
-	default:
-		return nil, withHint(out.fail(errNoCarton), "carton-oci pack %s makes a carton of it; inspect, tensors, diff, ls and cat take it as it is", out.name)
+	if err := out.wantLooks(); err != nil {
+		return nil, err
 	}
 	if out.verb == "diff" {
 		s.showProgress("hash")
