@@ -10,7 +10,8 @@ import (
 // them have in common.
 func newApp(s *session) *cli.App {
 	cli.HelpFlag = &cli.BoolFlag{
-		Name: "help", Aliases: []string{"h"}, Usage: "show help; --help --all shows every flag", DisableDefaultText: true, Category: forScripts,
+		Name: "help", Aliases: []string{"h"}, Usage: "show help; --help --all shows every flag",
+		DisableDefaultText: true, Category: forScripts,
 	}
 	cli.VersionPrinter = func(c *cli.Context) { s.printVersion() }
 	app := &cli.App{
@@ -39,12 +40,16 @@ or member, 5 not allowed, or not signed by whom was asked for, 130 interrupted.`
 		UsageText: "carton-oci COMMAND [flags] [arguments]",
 		Metadata:  map[string]any{},
 		Commands: slices.Concat(
-			inGroup("to and from registries", s.pushCommand(), s.pullCommand(), s.cpCommand(), s.imageCommand(), s.resolveCommand()),
-			inGroup("what is in registries", s.tagCommand(), s.tagsCommand(), s.rmCommand(), s.manifestCommand(), s.referrersCommand(), s.attachCommand()),
-			inGroup("what is in it", s.inspectCommand(), s.lsCommand(), s.catCommand(), s.tensorsCommand(), s.diffCommand()),
+			inGroup("to and from registries", s.pushCommand(), s.pullCommand(), s.cpCommand(), s.imageCommand(),
+				s.resolveCommand()),
+			inGroup("what is in registries", s.tagCommand(), s.tagsCommand(), s.rmCommand(), s.manifestCommand(),
+				s.referrersCommand(), s.attachCommand()),
+			inGroup("what is in it", s.inspectCommand(), s.lsCommand(), s.catCommand(), s.tensorsCommand(),
+				s.diffCommand()),
 			inGroup("made and checked here", s.packCommand(), s.verifyCommand()),
 			inGroup("signatures", s.signCommand(), s.keygenCommand(), s.sbomCommand()),
-			inGroup("about this program", s.loginCommand(), s.logoutCommand(), s.completionCommand(), s.versionCommand()),
+			inGroup("about this program", s.loginCommand(), s.logoutCommand(), s.completionCommand(),
+				s.versionCommand()),
 		),
 		Writer:    s.out,
 		ErrWriter: s.err,

@@ -37,7 +37,8 @@ func reorder(app *cli.App, words []string) ([]string, error) {
 	if cmd == nil {
 		return nil, unknownCommand(app, args[0])
 	}
-	if asked := func(f givenFlag) bool { return lookupFlag([]cli.Flag{cli.HelpFlag}, f.name) != nil }; slices.ContainsFunc(flags, asked) {
+	asked := func(f givenFlag) bool { return lookupFlag([]cli.Flag{cli.HelpFlag}, f.name) != nil }
+	if slices.ContainsFunc(flags, asked) {
 		// Nothing else of the line counts, and cli would take arguments for names.
 		wantAllFlags(app, flags)
 		return []string{cmd.Name, "--help"}, nil

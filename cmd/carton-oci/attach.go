@@ -33,7 +33,8 @@ digest of what was attached; with -q it is the only one.`,
 
 func (s *session) runAttach(c *cli.Context, o client.AttachOptions) (err error) {
 	if o.ArtifactType == "" {
-		return withHint(usagef("attach", "want --type TYPE: what the file is"), "application/spdx+json, application/vnd.cyclonedx+json, text/markdown, text/csv, …")
+		return withHint(usagef("attach", "want --type TYPE: what the file is"),
+			"application/spdx+json, application/vnd.cyclonedx+json, text/markdown, text/csv, …")
 	}
 	if _, err := s.locate(c, c.Args().Get(0)); err != nil {
 		return err

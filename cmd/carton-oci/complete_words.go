@@ -86,7 +86,8 @@ func (s *session) offerPlaces(ctx context.Context, c *completions, remote bool) 
 		s.offerLayouts(ctx, c, rest)
 		return
 	}
-	if i := strings.LastIndexByte(c.cur, ':'); i > 0 && (strings.HasSuffix(c.cur[:i], location.ArchiveExt) || !isPath && strings.Contains(c.cur[:i], "/")) {
+	if i := strings.LastIndexByte(c.cur, ':'); i > 0 &&
+		(strings.HasSuffix(c.cur[:i], location.ArchiveExt) || !isPath && strings.Contains(c.cur[:i], "/")) {
 		s.offerTags(ctx, c, c.cur[:i+1], c.cur[:i])
 		return
 	}

@@ -106,7 +106,8 @@ func (d *description) addFolders(members []carton.Member) {
 
 // largest returns the largest regular members, largest first.
 func largest(members []carton.Member) []carton.Member {
-	files := slices.DeleteFunc(slices.Clone(members), func(m carton.Member) bool { return m.Target != "" || m.Size < 0 })
+	files := slices.DeleteFunc(slices.Clone(members),
+		func(m carton.Member) bool { return m.Target != "" || m.Size < 0 })
 	slices.SortStableFunc(files, func(a, b carton.Member) int { return cmp.Compare(b.Size, a.Size) })
 	return files[:min(len(files), largestShown)]
 }
@@ -115,7 +116,8 @@ func modelItemOf(m inspect.Model) modelItem {
 	item := modelItem{
 		Name: m.Name, Member: m.Member, TorchVersion: m.Torch, Tensors: m.Tensors, Parameters: known(m.Parameters),
 		AOTInductor:  append([]modelfile.Backend{}, m.Backends...),
-		Architecture: m.Architecture, Quantization: m.Quantization, ContextLength: m.Context, License: m.License, Parts: m.Parts,
+		Architecture: m.Architecture, Quantization: m.Quantization, ContextLength: m.Context, License: m.License,
+		Parts: m.Parts,
 	}
 	if m.Architecture != "" {
 		item.ChatTemplate = &m.ChatTemplate

@@ -108,8 +108,9 @@ func differenceOf(a, b *source, d *inspect.Difference) difference {
 	out := difference{
 		A: a.subject(), B: b.subject(), Same: d.Same,
 		Fields: append([]inspect.FieldChange{}, d.Info...), Renamed: append([]inspect.Rename{}, d.Renamed...),
-		Added: listOf(d.Added, memberOf), Removed: listOf(d.Removed, memberOf), Changed: listOf(d.Changed, changedItemOf),
-		Notes: d.Notes,
+		Added: listOf(d.Added, memberOf), Removed: listOf(d.Removed, memberOf),
+		Changed: listOf(d.Changed, changedItemOf),
+		Notes:   d.Notes,
 	}
 	if onlyManifest(d) {
 		out.Manifest = otherBytes
@@ -127,7 +128,8 @@ func changedItemOf(c inspect.Change) changedItem {
 	}
 	return changedItem{
 		Path: c.A.Path, A: memberOf(c.A), B: memberOf(c.B), SameLayout: c.Compared && len(c.Tensors) == 0,
-		Tensors: listOf(c.Tensors, func(t inspect.TensorChange) tensorDiff { return tensorDiff{string(t.Kind), item(t.A), item(t.B)} }),
+		Tensors: listOf(c.Tensors,
+			func(t inspect.TensorChange) tensorDiff { return tensorDiff{string(t.Kind), item(t.A), item(t.B)} }),
 	}
 }
 

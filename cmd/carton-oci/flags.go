@@ -34,14 +34,17 @@ func parsed(name, usage string, read func(text string) error, letter ...string) 
 // each is a flag that may be repeated, whose values are read by a function.
 func each(name, usage string, read func(text string) error) cli.Flag {
 	usage += "; may be repeated"
-	return &cli.StringSliceFlag{Name: name, Usage: usage, KeepSpace: true, Action: func(c *cli.Context, texts []string) error {
-		for _, text := range texts {
-			if err := read(text); err != nil {
-				return refuse(c, name, err)
+	return &cli.StringSliceFlag{
+		Name: name, Usage: usage, KeepSpace: true,
+		Action: func(c *cli.Context, texts []string) error {
+			for _, text := range texts {
+				if err := read(text); err != nil {
+					return refuse(c, name, err)
+				}
 			}
-		}
-		return nil
-	}}
+			return nil
+		},
+	}
 }
 
 // list is a flag that may be repeated.
@@ -83,7 +86,8 @@ func outputFolder(to *string, name, usage string) cli.Flag {
 		if *to = text; text != stream {
 			return nil
 		}
-		return withHint(errors.New("a folder is not written to standard output"), "./- is a folder of that name; pull -o - writes a carton to standard output")
+		return withHint(errors.New("a folder is not written to standard output"),
+			"./- is a folder of that name; pull -o - writes a carton to standard output")
 	})
 }
 

@@ -72,20 +72,22 @@ func (s *session) registryConfigFlag() cli.Flag {
 // sourceFlags are those of commands that read a SOURCE, wherever it is.
 func (s *session) sourceFlags(transfers ...cli.Flag) []cli.Flag {
 	return append(s.registryFlags(append([]cli.Flag{s.concurrencyFlag()}, transfers...)...), inCategory(forThin,
-		each("allow-link-host", "follow links to `HOST[:PORT]` although it is private, or has no TLS", func(host string) error {
-			s.options.AllowLinkHosts = append(s.options.AllowLinkHosts, host)
-			if httprange.CheckAllow(host) != nil {
-				return fmt.Errorf("got %s, want HOST or HOST:PORT", quoted(host))
-			}
-			return nil
-		}),
-		each("allow-link-repo", "read what links name in `HOST/REPOSITORY` with the login for HOST", func(repo string) error {
-			s.options.AllowLinkRepos = append(s.options.AllowLinkRepos, repo)
-			if ref, err := registry.ParseReference(repo); err != nil || ref.Target() != "" {
-				return fmt.Errorf("got %s, want HOST/REPOSITORY", quoted(repo))
-			}
-			return nil
-		}),
+		each("allow-link-host", "follow links to `HOST[:PORT]` although it is private, or has no TLS",
+			func(host string) error {
+				s.options.AllowLinkHosts = append(s.options.AllowLinkHosts, host)
+				if httprange.CheckAllow(host) != nil {
+					return fmt.Errorf("got %s, want HOST or HOST:PORT", quoted(host))
+				}
+				return nil
+			}),
+		each("allow-link-repo", "read what links name in `HOST/REPOSITORY` with the login for HOST",
+			func(repo string) error {
+				s.options.AllowLinkRepos = append(s.options.AllowLinkRepos, repo)
+				if ref, err := registry.ParseReference(repo); err != nil || ref.Target() != "" {
+					return fmt.Errorf("got %s, want HOST/REPOSITORY", quoted(repo))
+				}
+				return nil
+			}),
 	)...)
 }
 
@@ -98,12 +100,14 @@ func (s *session) concurrencyFlag() cli.Flag {
 
 // chunkSizeFlag is of commands that send blobs to a registry.
 func (s *session) chunkSizeFlag() cli.Flag {
-	return parsed("chunk-size", "send blobs in chunks of `SIZE`, for registries that refuse large requests", func(text string) (err error) {
-		if s.options.Registry.ChunkSize, err = parseSize(text); err != nil || s.options.Registry.ChunkSize < minChunk {
-			return errors.New("got " + quoted(text) + ", want 1MB or more")
-		}
-		return nil
-	})
+	return parsed("chunk-size", "send blobs in chunks of `SIZE`, for registries that refuse large requests",
+		func(text string) (err error) {
+			if s.options.Registry.ChunkSize, err = parseSize(text); err != nil ||
+				s.options.Registry.ChunkSize < minChunk {
+				return errors.New("got " + quoted(text) + ", want 1MB or more")
+			}
+			return nil
+		})
 }
 
 // minChunk is the smallest chunk, in bytes, that is worth a request.

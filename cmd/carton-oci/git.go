@@ -16,7 +16,8 @@ import (
 
 // gitFlag is of commands that make something of files.
 func gitFlag(to *bool) cli.Flag {
-	return yes(to, "git", "say which commit of which repository it is made of: of the git checkout here, or of the CI job")
+	return yes(to, "git",
+		"say which commit of which repository it is made of: of the git checkout here, or of the CI job")
 }
 
 // madeOf tells what --git is about, and warns of what is odd about it.
@@ -27,7 +28,8 @@ func (s *session) madeOf(c *cli.Context) (*checkout.Source, error) {
 		if c.Command.Name == "pack" {
 			flag, value = "--repository", "URL"
 		}
-		return nil, withHint(fmt.Errorf("%s: --git: %w", c.Command.Name, err), "run it in the checkout, or say it yourself: %s %s", flag, value)
+		return nil, withHint(fmt.Errorf("%s: --git: %w", c.Command.Name, err),
+			"run it in the checkout, or say it yourself: %s %s", flag, value)
 	}
 	for _, w := range source.Warnings {
 		s.warnf("--git: %s", w)

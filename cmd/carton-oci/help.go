@@ -21,12 +21,18 @@ const (
 // want of it. Of a command that is not here they are its own, --quiet and --format.
 // The others are shown by --help --all.
 var everyDay = map[string][]string{
-	"push": {"runner", "framework-version", "image", "annotation", "git", "no-clobber", "dry-run", "sign-key", "quiet", "format"},
+	"push": {
+		"runner", "framework-version", "image", "annotation", "git", "no-clobber", "dry-run", "sign-key", "quiet",
+		"format",
+	},
 	"pull": {"output", "output-dir", "unpack", "include", "from", "force", "model-hash", "key", "quiet", "format"},
 	"cp":   {"recursive", "no-clobber", "force", "dry-run", "model-hash", "quiet", "format"},
 	"pack": {"output", "runner", "framework-version", "opt", "name", "license", "exclude", "force", "quiet", "format"},
 
-	"verify": {"links", "no-content", "content", "model-hash", "key", "certificate-chain", "signature", "quiet", "format"},
+	"verify": {
+		"links", "no-content", "content", "model-hash", "key", "certificate-chain", "signature", "quiet",
+		"format",
+	},
 	"sign":   {"key", "output", "force", "cert", "chain", "quiet", "format"},
 	"login":  {"username", "password-stdin", "registry-config", "plain-http"},
 	"logout": {"registry-config"},

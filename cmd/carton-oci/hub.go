@@ -89,7 +89,8 @@ func hintDamaged(src *pack.Carton, err error) error {
 	if src == nil || src.Snapshot == "" || !errors.Is(err, carton.ErrChecksum) && !errors.Is(err, layout.ErrDigest) {
 		return err
 	}
-	return withHint(err, "a file is not what the hub's list, or its name in the cache, says: of a cache, remove it and run hf download again")
+	return withHint(err, "a file is not what the hub's list, or its name in the cache, says: of a cache, remove it "+
+		"and run hf download again")
 }
 
 // hubRepository is the one hub's repository among paths, false where there is none.
@@ -148,7 +149,8 @@ func (s *session) hintOrigin(src *pack.Carton) error {
 	if err != nil || values == nil {
 		return err
 	}
-	format, args := "the carton does not say where it is from, and a push of it has another digest than one of the repository, unless it has", []any(nil)
+	format, args := "the carton does not say where it is from, and a push of it has another digest than one of the "+
+		"repository, unless it has", []any(nil)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		format += " --annotation %s"
 		args = append(args, key+"="+values[key])

@@ -70,7 +70,8 @@ func (s *session) runInspect(c *cli.Context) error {
 		s.warnOf(slices.Concat(facts.Notes, facts.Findings))
 		s.hints(hint.Of(unlisted(facts.Notes))...)
 		if src.plain() {
-			s.hintf("carton-oci pull %s --runner NAME --framework-version REQ makes a carton of it", hint.Quote(src.name))
+			s.hintf("carton-oci pull %s --runner NAME --framework-version REQ makes a carton of it",
+				hint.Quote(src.name))
 		}
 	})
 	return nil
@@ -100,9 +101,16 @@ func (s *session) printDescription(d description, src *source, details convert.D
 	}
 	rows = append(rows, [][2]string{{"license", d.License}, {"repository", d.Repository}, {"homepage", d.Homepage}}...)
 	if !src.plain() {
-		rows = append(rows, [][2]string{{"self tests", fmt.Sprint(d.SelfTests)}, {"examples", fmt.Sprint(d.Examples)}}...)
+		rows = append(rows, [][2]string{
+			{"self tests", fmt.Sprint(d.SelfTests)},
+			{"examples", fmt.Sprint(d.Examples)},
+		}...)
 	}
-	s.fields(append(rows, [][2]string{{"model hash", d.ModelHash}, {"digest", d.Digest}, {"signatures", shownSignatures(d.Signatures)}}...)...)
+	s.fields(append(rows, [][2]string{
+		{"model hash", d.ModelHash},
+		{"digest", d.Digest},
+		{"signatures", shownSignatures(d.Signatures)},
+	}...)...)
 	s.printTensors("INPUT", d.Inputs)
 	s.printTensors("OUTPUT", d.Outputs)
 	s.printModels(d.Models)
@@ -127,7 +135,8 @@ func (s *session) printWeights(d description) {
 func (s *session) printSizes(d description) {
 	rows, values := [][]string{{"FOLDER", "SIZE", "MEMBERS"}}, []int64{0}
 	for _, f := range d.Folders {
-		rows, values = append(rows, []string{f.Path, errtext.Size(f.Bytes), fmt.Sprint(f.Members)}), append(values, f.Bytes)
+		rows, values = append(rows, []string{f.Path, errtext.Size(f.Bytes), fmt.Sprint(f.Members)}),
+			append(values, f.Bytes)
 	}
 	s.linef("")
 	s.barTable(append(rows, []string{"total", errtext.Size(d.Bytes), fmt.Sprint(d.Members)}), append(values, 0))
@@ -198,7 +207,10 @@ func (s *session) printModels(models []modelItem) {
 	if len(models) == 0 {
 		return
 	}
-	rows := [][]string{{"MODEL", "ARCHITECTURE", "QUANTIZATION", "PARAMETERS", "CONTEXT", "CHAT TEMPLATE", "LICENSE", "TORCH", "AOTINDUCTOR", "MEMBER"}}
+	rows := [][]string{{
+		"MODEL", "ARCHITECTURE", "QUANTIZATION", "PARAMETERS", "CONTEXT", "CHAT TEMPLATE", "LICENSE",
+		"TORCH", "AOTINDUCTOR", "MEMBER",
+	}}
 	for _, m := range models {
 		var compiled []string
 		for _, b := range m.AOTInductor {
@@ -220,7 +232,8 @@ func (s *session) printModels(models []modelItem) {
 			member += fmt.Sprintf(" (%d parts)", m.Parts)
 		}
 		rows = append(rows, []string{
-			m.Name, m.Architecture, m.Quantization, params, context, template, m.License, m.TorchVersion, strings.Join(compiled, ", "), member,
+			m.Name, m.Architecture, m.Quantization, params, context, template, m.License, m.TorchVersion,
+			strings.Join(compiled, ", "), member,
 		})
 	}
 	s.linef("")

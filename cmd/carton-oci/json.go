@@ -22,7 +22,8 @@ func (p *printer) object(v any) {
 	for _, f := range reflect.VisibleFields(whole.Type()) { // an embedded struct's are the whole's
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		field := whole.FieldByIndex(f.Index)
-		if f.Anonymous || name == "-" || options == "omitempty" && (field.IsZero() || field.Kind() == reflect.Slice && field.Len() == 0) {
+		if f.Anonymous || name == "-" || options == "omitempty" &&
+			(field.IsZero() || field.Kind() == reflect.Slice && field.Len() == 0) {
 			continue
 		}
 		p.write(separator + strconv.Quote(name) + ": ")

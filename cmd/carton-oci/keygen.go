@@ -61,9 +61,10 @@ func (s *session) runKeygen(c *cli.Context, name string) error {
 	if err := errors.Join(writeNew(private, secretText, 0o600), writeNew(public, publicText, 0o644)); err != nil {
 		return fmt.Errorf("keygen: %w", err)
 	}
-	s.result(map[string]string{"privateKey": private, "publicKey": public, "keyId": pub.ID()}, []string{public}, func() {
-		s.fields([2]string{"private key", private}, [2]string{"public key", public}, [2]string{"key id", pub.ID()})
-	})
+	s.result(map[string]string{"privateKey": private, "publicKey": public, "keyId": pub.ID()}, []string{public},
+		func() {
+			s.fields([2]string{"private key", private}, [2]string{"public key", public}, [2]string{"key id", pub.ID()})
+		})
 	return nil
 }
 

@@ -45,10 +45,12 @@ func (s *session) logoutCommand() *cli.Command {
 func (s *session) runLogin(c *cli.Context) error {
 	host := c.Args().Get(0)
 	if strings.Contains(host, "/") {
-		return withHint(usagef("login", "got %s, want a host", quoted(host)), "write localhost:5000, not its URL or a repository")
+		return withHint(usagef("login", "got %s, want a host", quoted(host)),
+			"write localhost:5000, not its URL or a repository")
 	}
 	if location.IsHubHost(host) {
-		return withHint(usagef("login", "%s is the hub, and no registry", quoted(host)), "its token is read from HF_TOKEN, or from where hf auth login keeps it")
+		return withHint(usagef("login", "%s is the hub, and no registry", quoted(host)),
+			"its token is read from HF_TOKEN, or from where hf auth login keeps it")
 	}
 	cred, err := s.readCredential(c, true)
 	if err != nil {

@@ -41,7 +41,8 @@ carton-oci pack hf:org/name@v1 --exclude '*.bin'`,
 				o.Links = append(o.Links, l)
 				return err
 			}),
-		), inCategory(whatIsPacked, gitFlag(&git), yes(&o.AllowInvalid, "allow-invalid", "pack what is broken all the same")), s.webFlags()),
+		), inCategory(whatIsPacked, gitFlag(&git),
+			yes(&o.AllowInvalid, "allow-invalid", "pack what is broken all the same")), s.webFlags()),
 		Action: s.command(func(c *cli.Context) error {
 			if git {
 				source, err := s.madeOf(c)
@@ -202,7 +203,8 @@ func (s *session) packError(c *cli.Context, paths []string, err error) error {
 		for _, v := range invalid.Violations {
 			s.sayf(styleBad.paint(s.err, "error: "), "%s", v)
 		}
-		text := fmt.Sprintf("%s: is not a valid tree of the Plums Model Format: %s", verb, count(len(invalid.Violations), "broken rule"))
+		text := fmt.Sprintf("%s: is not a valid tree of the Plums Model Format: %s", verb,
+			count(len(invalid.Violations), "broken rule"))
 		return &listedError{text: text, err: err}
 	case errors.Is(err, pack.ErrOptions), errors.Is(err, fs.ErrNotExist) && slices.ContainsFunc(paths, isMissing):
 		return &usageError{fmt.Errorf("%s: %w", verb, err)}
@@ -227,10 +229,12 @@ func missingFlags(verb, what string, e *pack.MissingError) error {
 		case pack.FieldRunner:
 			names := listOf(pack.Runners, func(r pack.Runner) string { return r.Name })
 			flags = append(flags, "--runner")
-			hints = append(hints, "--runner is what loads the model: "+strings.Join(names, ", ")+", or another; noop is for storage only")
+			hints = append(hints, "--runner is what loads the model: "+strings.Join(names, ", ")+
+				", or another; noop is for storage only")
 		case pack.FieldFrameworkVersion:
 			flags = append(flags, "--framework-version")
-			hints = append(hints, "--framework-version is which versions of its framework: =2.0.1, >=1.0, <2.0, or * for any")
+			hints = append(hints,
+				"--framework-version is which versions of its framework: =2.0.1, >=1.0, <2.0, or * for any")
 		}
 	}
 	for _, opt := range e.Opts {
@@ -264,7 +268,8 @@ func (s *session) printPacked(c *cli.Context, name string, src *pack.Carton) err
 		Path: name, ModelHash: src.Manifest().ModelHash(), Size: info.Size(), Members: len(members),
 		Runner:   src.Info.Runner,
 		Snapshot: src.Snapshot,
-		Linked:   []string{}, Filled: append([]pack.Fact{}, src.Filled...), LeftOut: append([]string{}, src.LeftOut...), Warnings: append([]string{}, src.Warnings...),
+		Linked:   []string{}, Filled: append([]pack.Fact{}, src.Filled...), LeftOut: append([]string{}, src.LeftOut...),
+		Warnings: append([]string{}, src.Warnings...),
 	}
 	for _, m := range members {
 		if src.Thin != nil && m.Target == "" && strings.HasPrefix(m.Path, "model/") && len(src.Thin.URLs[m.Hash]) > 0 {

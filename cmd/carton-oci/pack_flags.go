@@ -45,12 +45,13 @@ func packFlags(o *pack.Options) []cli.Flag {
 		text(&o.TensorData, "tensor-data", "add the folder `DIR`, which has an index.toml, as tensor_data/"),
 		list(&o.Exclude, "exclude", "leave out what matches `GLOB`"),
 		list(&o.Include, "include", "bring back what is left out and matches `GLOB`"),
-		parsed("shard", "cut safetensors and GGUF files that are larger into files of at most `SIZE`", func(text string) (err error) {
-			if o.Shard, err = parseSize(text); err == nil && o.Shard == 0 {
-				err = errors.New("got 0, want a size such as 4GB")
-			}
-			return err
-		}),
+		parsed("shard", "cut safetensors and GGUF files that are larger into files of at most `SIZE`",
+			func(text string) (err error) {
+				if o.Shard, err = parseSize(text); err == nil && o.Shard == 0 {
+					err = errors.New("got 0, want a size such as 4GB")
+				}
+				return err
+			}),
 		yes(&o.Update, "update", "make a new MANIFEST for a folder that is a carton, whose files were changed"),
 		yes(&o.Strict, "strict", "refuse what is only warned of else"),
 	)...)
@@ -61,10 +62,11 @@ func packFlags(o *pack.Options) []cli.Flag {
 func runnerFlags(o *pack.Options, first, before string) []cli.Flag {
 	return []cli.Flag{
 		text(&o.Runner.Name, "runner", first),
-		parsed("framework-version", before+"which versions of its framework: `REQ`, such as =2.0.1 or >=1.0, <2.0", func(text string) error {
-			o.Runner.RequiredFrameworkVersion = text
-			return carton.CheckVersionReq(text)
-		}),
+		parsed("framework-version", before+"which versions of its framework: `REQ`, such as =2.0.1 or >=1.0, <2.0",
+			func(text string) error {
+				o.Runner.RequiredFrameworkVersion = text
+				return carton.CheckVersionReq(text)
+			}),
 		&cli.Uint64Flag{
 			Name: "runner-compat", Usage: before + "model/ is laid out as version `N` of the runner's layout",
 			Action: func(_ *cli.Context, n uint64) error {

@@ -106,7 +106,8 @@ func commandPage(cmd *cli.Command) *page {
 	})
 	if order := everyDay[cmd.Name]; order != nil {
 		slices.SortFunc(p.flags[0].flags, func(a, b cli.DocGenerationFlag) int {
-			return cmp.Compare(slices.Index(order, a.(cli.Flag).Names()[0]), slices.Index(order, b.(cli.Flag).Names()[0]))
+			return cmp.Compare(slices.Index(order, a.(cli.Flag).Names()[0]),
+				slices.Index(order, b.(cli.Flag).Names()[0]))
 		})
 	}
 	return p

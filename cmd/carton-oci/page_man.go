@@ -9,7 +9,8 @@ import (
 // roff escapes text for a man page: backslashes, dashes that are to stay dashes when
 // they are copied, and what at the start of a line would be a request.
 func roff(text string) string {
-	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, "…", "...").Replace(text)
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, "…",
+		"...").Replace(text)
 	if strings.HasPrefix(text, ".") {
 		text = `\&` + text
 	}
@@ -36,7 +37,8 @@ func (p *page) man(version string, date time.Time, also []string) string {
 		day = date.Format(time.DateOnly)
 	}
 	title := p.manName()
-	linef(`.TH "%s" "1" "%s" "%s" "%s manual"`, roff(strings.ToUpper(title)), day, roff(programName+" "+version), roff(programName))
+	linef(`.TH "%s" "1" "%s" "%s" "%s manual"`, roff(strings.ToUpper(title)), day, roff(programName+" "+version),
+		roff(programName))
 	linef(".SH NAME\n%s \\-\n%s", roff(title), roff(p.does))
 	linef(".SH SYNOPSIS\n.nf\n%s\n.fi", roff(p.usage))
 	if len(p.examples) > 0 {

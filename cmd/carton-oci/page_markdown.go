@@ -9,7 +9,8 @@ import (
 func (p *page) markdown() string {
 	var b strings.Builder
 	linef := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	linef("## %s\n\n%s.\n\n```\n%s\n```", strings.TrimPrefix(p.name, programName+" "), strings.ToUpper(p.does[:1])+p.does[1:], p.usage)
+	linef("## %s\n\n%s.\n\n```\n%s\n```", strings.TrimPrefix(p.name, programName+" "),
+		strings.ToUpper(p.does[:1])+p.does[1:], p.usage)
 	if len(p.examples) > 0 {
 		linef("\nFor example:\n\n```\n%s\n```", strings.Join(p.examples, "\n"))
 	}

@@ -69,7 +69,8 @@ func commandsPage(app *cli.App) string {
 	about, commands := pagesOf(app)
 	var b strings.Builder
 	b.WriteString("<!-- made by make docs of what --help shows: change cmd/carton-oci -->\n\n# Commands\n\n")
-	b.WriteString("Every command and flag, as `--help --all` and the man pages have them. Flags may stand before and after arguments.\n")
+	b.WriteString("Every command and flag, as `--help --all` and the man pages have them. Flags may stand before " +
+		"and after arguments.\n")
 	for _, part := range blocks(about.text) {
 		if part.asIs {
 			fmt.Fprintf(&b, "\n```\n%s\n```\n", strings.Join(part.lines, "\n"))
@@ -92,7 +93,8 @@ func commandsPage(app *cli.App) string {
 // writeCompletions writes the scripts under the names by which shells find them.
 func writeCompletions(dir string) error {
 	for shell, name := range map[string]string{
-		"bash": programName, "zsh": "_" + programName, "fish": programName + ".fish", "powershell": programName + ".ps1",
+		"bash": programName, "zsh": "_" + programName, "fish": programName + ".fish",
+		"powershell": programName + ".ps1",
 	} {
 		script, err := completionScripts.ReadFile("completion/" + shell)
 		if err != nil {

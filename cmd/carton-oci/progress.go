@@ -98,7 +98,8 @@ func (s sums) line(rate float64) string {
 		return ""
 	}
 	parts := []string{
-		sizesText(s.done, s.total), strings.TrimSpace(percentText(s.done, s.total)), speed(rate), timeLeft(s.done, s.total, rate), s.besides(),
+		sizesText(s.done, s.total), strings.TrimSpace(percentText(s.done, s.total)), speed(rate),
+		timeLeft(s.done, s.total, rate), s.besides(),
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
 }

@@ -40,12 +40,14 @@ has a checksum before it; "cat" streams one member, and reads it once.`,
 			outputFolder(&o.Unpack, "unpack", "write the folder `DIR` instead"),
 			list(&o.Include, "include", "with --unpack: only members that match `GLOB`"),
 			list(&o.From, "from", "copy from `SOURCE`, a carton or folder here, what it has of the model"),
-			yes(&o.Force, "force", "replace the file, or the folder if a pull has made all of it; what has not changed is copied from it"),
+			yes(&o.Force, "force",
+				"replace the file, or the folder if a pull has made all of it; what has not changed is copied from it"),
 			modelHash(&o.ModelHash),
 		}, inCategory(forPart,
 			list(&o.Exclude, "exclude", "with --unpack: no members that match `GLOB`"),
 			text(&o.Folder, "folder", "with --unpack: only what is below `NAME`, such as model"),
-		), inCategory(forPlain, runnerFlags(&p, "make a carton of a plain model, for the runner `NAME`", "with --runner: ")...),
+		), inCategory(forPlain, runnerFlags(&p, "make a carton of a plain model, for the runner `NAME`",
+			"with --runner: ")...),
 			inCategory(forThin,
 				yes(&o.Thin, "thin", "leave weights in the registry; LINKS says where"),
 				text(&o.LinkBase, "link-base", "with --thin: links are `URL`/HASH"),
@@ -113,7 +115,8 @@ func (s *session) mayStream(c *cli.Context, flags ...string) error {
 		return usagef(c.Command.Name, "--format json prints to standard output, where -o - writes the carton")
 	}
 	if columns, _ := terminalSize(s.out); columns > 0 {
-		return withHint(usagef(c.Command.Name, "a carton is not for a terminal"), "name a file: -o FILE.carton, or send it on: -o - | COMMAND")
+		return withHint(usagef(c.Command.Name, "a carton is not for a terminal"),
+			"name a file: -o FILE.carton, or send it on: -o - | COMMAND")
 	}
 	return nil
 }

@@ -46,11 +46,13 @@ Kubernetes mounts a pushed carton as an empty folder, unless its image form is
 there too: --image, or "carton-oci image REF" afterwards. --image makes layers
 that both forms share; one that is made of raw layers afterwards is as large
 again.`,
-		Flags: s.flags(sendFlags(&o.NoClobber, &o.DryRun), packFlags(&p), imageFlags(&o), inCategory(forForm, append(mappingFlags(&o.Mapping),
-			gitFlag(&git),
-			forceFlag(&o.Force),
-			yes(&o.Mapping.AllowInvalid, "allow-invalid", "push although carton.toml, or what it refers to, is wrong"),
-		)...), signerFlags(&w, "sign-key"), s.sourceFlags(s.chunkSizeFlag())),
+		Flags: s.flags(sendFlags(&o.NoClobber, &o.DryRun), packFlags(&p), imageFlags(&o),
+			inCategory(forForm, append(mappingFlags(&o.Mapping),
+				gitFlag(&git),
+				forceFlag(&o.Force),
+				yes(&o.Mapping.AllowInvalid, "allow-invalid",
+					"push although carton.toml, or what it refers to, is wrong"),
+			)...), signerFlags(&w, "sign-key"), s.sourceFlags(s.chunkSizeFlag())),
 		Action: s.command(func(c *cli.Context) error {
 			if git {
 				if err := s.annotateGit(c, &o, &p); err != nil {
@@ -137,7 +139,8 @@ func (s *session) printPush(r *client.PushResult) {
 		rows = append(rows, [2]string{"copy of", r.Source.Reference})
 	}
 	if i := r.Image; i != nil {
-		rows = append(rows, [2]string{"image", i.Reference}, [2]string{"", forImages + " (" + errtext.Size(i.Unshared) + " more)"},
+		rows = append(rows, [2]string{"image", i.Reference},
+			[2]string{"", forImages + " (" + errtext.Size(i.Unshared) + " more)"},
 			[2]string{"tags", strings.Join(i.Tags, ", ")}, [2]string{"image digest", i.Digest.String()})
 	}
 	if len(r.Signatures) > 0 {

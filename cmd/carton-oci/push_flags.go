@@ -19,7 +19,8 @@ func imageFlags(o *client.PushOptions) []cli.Flag {
 		yes(&m.Image, "image", "push the form that containerd mounts as well, as REF-image"),
 		yes(&o.LeaveImage, "no-image", "leave a REF-image that is there as it is"),
 	}, imageFormFlags(&o.ImageTag, &m.ImageSubject), []cli.Flag{
-		yes(&m.Readme, "readme", "add README and LICENSE where the page of a registry, such as Harbor's, looks for them"),
+		yes(&m.Readme, "readme",
+			"add README and LICENSE where the page of a registry, such as Harbor's, looks for them"),
 		choice(&m.Compat, "compat", "push `FORM` for a registry that takes no artifacts: image-config, image",
 			convert.CompatImageConfig, convert.CompatImage),
 	})...)
@@ -29,15 +30,18 @@ func imageFlags(o *client.PushOptions) []cli.Flag {
 // open: an artifact is copied in whatever form it is.
 func mappingFlags(o *convert.Options) []cli.Flag {
 	return []cli.Flag{
-		choice(&o.Layers, "layers", "`FORM` of layers: raw or tar; with --image tar (default raw)", convert.FormRaw, convert.FormTar),
-		parsed("bundle-below", "bundle files that are no weights and smaller than `SIZE`", func(text string) (err error) {
-			if o.BundleBelow, err = parseSize(text); o.BundleBelow == 0 {
-				o.BundleBelow = -1 // bundle nothing that needs no bundle; 0 would leave the choice
-			}
-			return err
-		}),
+		choice(&o.Layers, "layers", "`FORM` of layers: raw or tar; with --image tar (default raw)", convert.FormRaw,
+			convert.FormTar),
+		parsed("bundle-below", "bundle files that are no weights and smaller than `SIZE`",
+			func(text string) (err error) {
+				if o.BundleBelow, err = parseSize(text); o.BundleBelow == 0 {
+					o.BundleBelow = -1 // bundle nothing that needs no bundle; 0 would leave the choice
+				}
+				return err
+			}),
 		choice(&o.MediaTypes, "media-types",
-			"`FAMILY` of media types: cnai, cncf or cnai-draft (default $"+mediaTypesVariable+", else cnai)", families...),
+			"`FAMILY` of media types: cnai, cncf or cnai-draft (default $"+mediaTypesVariable+", else cnai)",
+			families...),
 		choice(&o.Compress, "compress", "`METHOD` for bundles: none, zstd or gzip (default none)",
 			convert.CompressNone, convert.CompressZstd, convert.CompressGzip),
 		annotationFlag(&o.Annotations, "annotate the image manifest with `KEY=VALUE`"),
@@ -53,7 +57,8 @@ const mediaTypesVariable = "CARTON_OCI_MEDIA_TYPES"
 // checkForm reads the environment, and refuses flags that contradict each other.
 func checkForm(c *cli.Context, o *client.PushOptions) (err error) {
 	m := &o.Mapping
-	if m.DefaultMediaTypes = convert.Family(os.Getenv(mediaTypesVariable)); m.MediaTypes == "" && m.DefaultMediaTypes != "" {
+	if m.DefaultMediaTypes = convert.Family(os.Getenv(mediaTypesVariable)); m.MediaTypes == "" &&
+		m.DefaultMediaTypes != "" {
 		if err := oneOf(m.DefaultMediaTypes, families); err != nil {
 			return usagef(c.Command.Name, "%s: %v", mediaTypesVariable, err)
 		}
@@ -62,7 +67,8 @@ func checkForm(c *cli.Context, o *client.PushOptions) (err error) {
 		return err
 	}
 	if m.Compat == convert.CompatImage && (m.Image || m.Readme) {
-		return usagef(c.Command.Name, "--compat image pushes the image form alone: it goes without --image and --readme")
+		return usagef(c.Command.Name,
+			"--compat image pushes the image form alone: it goes without --image and --readme")
 	}
 	if err := notBoth(c, "no-image", "image"); err != nil {
 		return err

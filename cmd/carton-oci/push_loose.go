@@ -27,7 +27,9 @@ func packAsked(c *cli.Context) string {
 // packLoose packs the SOURCE of a push on the way, where it is no carton but
 // loose files, or where a flag of packFlags says so. It returns nil for any other.
 // An image layout to push to must not lie in what is packed.
-func (s *session) packLoose(c *cli.Context, source string, to location.Location, opts pack.Options) (*pack.Carton, error) {
+func (s *session) packLoose(
+	c *cli.Context, source string, to location.Location, opts pack.Options,
+) (*pack.Carton, error) {
 	loc, err := location.Parse(source)
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)
@@ -39,7 +41,8 @@ func (s *session) packLoose(c *cli.Context, source string, to location.Location,
 	case asked == "" && (loc.Kind != location.KindPath || !pack.IsLoose(loc.Path)):
 		return nil, nil
 	case loc.Kind != location.KindPath:
-		return nil, usagef("push", "--%s is for a folder or file that is packed on the way: got %s", asked, quoted(loc.Redacted()))
+		return nil, usagef("push", "--%s is for a folder or file that is packed on the way: got %s", asked,
+			quoted(loc.Redacted()))
 	}
 	if to.IsLocal() {
 		if err := notInside("push", to.Path, packInputs([]string{loc.Path}, opts)); err != nil {
@@ -76,7 +79,8 @@ func hintToUpdate(name string, err error) error {
 		!errors.Is(err, carton.ErrChecksum) && !strings.Contains(about.Msg, carton.ManifestName) {
 		return err
 	}
-	return withHint(err, "if the files were changed on purpose: carton-oci pack %s --update -o FILE.carton, or push with --update, makes a new MANIFEST", name)
+	return withHint(err, "if the files were changed on purpose: carton-oci pack %s --update -o FILE.carton, or push "+
+		"with --update, makes a new MANIFEST", name)
 }
 
 // pushCarton pushes what was packed on the way, or else the SOURCE as it is.

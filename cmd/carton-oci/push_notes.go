@@ -81,5 +81,6 @@ func (s *session) noteNoImage(o *client.PushOptions, to location.Location, r *cl
 	if o.Mapping.Layers == convert.FormTar {
 		price = "which shares its layers"
 	}
-	s.notef("containerd mounts this as an empty folder; for Kubernetes: carton-oci image %s, %s", hint.Quote(r.Reference), price)
+	s.notef("containerd mounts this as an empty folder; for Kubernetes: carton-oci image %s, %s",
+		hint.Quote(r.Reference), price)
 }

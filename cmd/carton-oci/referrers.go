@@ -22,7 +22,8 @@ carton-oci referrers -q --type application/spdx+json ghcr.io/org/m:1`,
 		Description: `What is listed is fetched, and left out with a warning where it does not refer
 to REF. Whoever may push can attach: nothing here says who did. With -q the
 digests alone; REPOSITORY@DIGEST is a reference to each.`,
-		Flags:  s.flags([]cli.Flag{text(&artifactType, "type", "only what is of the artifactType `TYPE`")}, s.registryFlags()),
+		Flags: s.flags([]cli.Flag{text(&artifactType, "type", "only what is of the artifactType `TYPE`")},
+			s.registryFlags()),
 		Action: s.command(func(c *cli.Context) error { return s.runReferrers(c, artifactType) }),
 	}
 }
@@ -73,5 +74,8 @@ func referrerRow(r client.ReferrerInfo) []string {
 	for _, key := range slices.Sorted(maps.Keys(r.Annotations)) {
 		annotations = append(annotations, key+"="+r.Annotations[key])
 	}
-	return []string{r.ArtifactType, errtext.Size(size), strings.Join(names, ", "), r.Digest.String(), strings.Join(annotations, ", ")}
+	return []string{
+		r.ArtifactType, errtext.Size(size), strings.Join(names, ", "), r.Digest.String(),
+		strings.Join(annotations, ", "),
+	}
 }

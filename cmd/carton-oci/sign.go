@@ -36,7 +36,8 @@ COSIGN_PASSWORD. docs/signing.md says what a signature covers.`,
 
 func (s *session) runSign(c *cli.Context, o client.SignOptions, w signerWords) error {
 	if w.key == "" {
-		return withHint(usagef("sign", "got no private key, want --key"), "carton-oci keygen makes one; cosign signs without one: cosign sign REF")
+		return withHint(usagef("sign", "got no private key, want --key"),
+			"carton-oci keygen makes one; cosign signs without one: cosign sign REF")
 	}
 	ref := c.Args().Get(0)
 	loc, err := s.locate(c, ref)
@@ -60,7 +61,8 @@ func (s *session) runSign(c *cli.Context, o client.SignOptions, w signerWords) e
 	}
 	s.result(r, bare, func() {
 		s.printSigned(r.Signatures, r.Digest)
-		s.fields([2]string{"reference", r.Reference}, [2]string{"model hash", r.ModelHash}, [2]string{"digest", r.Digest.String()},
+		s.fields([2]string{"reference", r.Reference}, [2]string{"model hash", r.ModelHash},
+			[2]string{"digest", r.Digest.String()},
 			[2]string{"key id", r.KeyID})
 	})
 	return nil

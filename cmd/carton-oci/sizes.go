@@ -36,7 +36,8 @@ func parseSize(text string) (int64, error) {
 	}
 	n, err := strconv.ParseUint(strings.TrimSpace(number), 10, 63)
 	if err != nil || int64(n) > math.MaxInt64/factor {
-		return 0, errors.New("got " + strconv.Quote(text) + ", want a size such as 64KiB, 1MB, 1M (which is 1MiB) or 4096")
+		return 0, errors.New("got " + strconv.Quote(text) +
+			", want a size such as 64KiB, 1MB, 1M (which is 1MiB) or 4096")
 	}
 	return int64(n) * factor, nil
 }

@@ -202,10 +202,12 @@ func (s *session) viewOptions(of *source) pack.Options {
 // wantHash refuses to print a model hash that is none.
 func (s *source) wantHash() error {
 	if s.plain() {
-		return s.fail(withHint(convert.ErrNoCarton, "it has no model hash; carton-oci resolve %s prints its digest", s.name))
+		return s.fail(withHint(convert.ErrNoCarton, "it has no model hash; carton-oci resolve %s prints its digest",
+			s.name))
 	}
 	if s.loose == nil {
 		return nil
 	}
-	return withHint(s.fail(fmt.Errorf("%w, and it has no model hash", errNoCarton)), "carton-oci pack %s makes a carton of it", s.name)
+	return withHint(s.fail(fmt.Errorf("%w, and it has no model hash", errNoCarton)),
+		"carton-oci pack %s makes a carton of it", s.name)
 }

@@ -22,7 +22,8 @@ they come. Tags that registries without a list of referrers need for one
 ("sha256-…") are left out unless --all is given.`,
 		Flags: s.flags([]cli.Flag{
 			yes(&all, "all", "list the tags of lists of referrers, too"),
-			yes(&signed, "signatures", "say how many signatures are listed beside each, verified by nobody: two requests a tag, or three"),
+			yes(&signed, "signatures",
+				"say how many signatures are listed beside each, verified by nobody: two requests a tag, or three"),
 		}, s.registryFlags()),
 		Action: s.command(func(c *cli.Context) error { return s.runTags(c, all, signed) }),
 	}

@@ -96,7 +96,8 @@ func tensorFormOf(file string) (tensorForm, error) {
 			return form, nil
 		}
 	}
-	return tensorForm{}, usagef("tensors", "--output: got %s, want a name that ends in .npy, .safetensors or .bin", quoted(file))
+	return tensorForm{}, usagef("tensors", "--output: got %s, want a name that ends in .npy, .safetensors or .bin",
+		quoted(file))
 }
 
 // check says why the file can't hold a tensor, and which can.

@@ -137,7 +137,8 @@ func (s *session) printTensorList(src *source, tensors []inspect.Tensor, notes [
 		s.warnOf(notes)
 	}
 	names := listOf(tensors, func(t inspect.Tensor) string { return t.Name })
-	s.result(tensorListing{src.subject(), listOf(tensors, tensorItemOf), notes}, names, func() { s.printTensorTable(tensors) })
+	s.result(tensorListing{src.subject(), listOf(tensors, tensorItemOf), notes}, names,
+		func() { s.printTensorTable(tensors) })
 }
 
 func (s *session) printTensorTable(tensors []inspect.Tensor) {

@@ -101,7 +101,10 @@ func (s *session) runVerify(c *cli.Context, o carton.VerifyOptions, ask askedOfV
 			return src.fail(err)
 		}
 		for _, n := range slices.Concat(facts.Notes, facts.Findings) {
-			v.Findings = append(v.Findings, finding{carton.SeverityWarning.String(), n.Member, n.Member + ": " + n.Text})
+			v.Findings = append(v.Findings, finding{
+				carton.SeverityWarning.String(), n.Member,
+				n.Member + ": " + n.Text,
+			})
 		}
 	}
 	v.OK, v.Complete = len(wrong) == 0, len(v.Unread) == 0
@@ -119,7 +122,8 @@ func (s *session) verifyMembers(
 ) (wrong []error, err error) {
 	if want != "" && v.ModelHash != want {
 		return nil, &carton.Error{
-			Path: carton.ManifestName, Kind: carton.ErrChecksum, Msg: fmt.Sprintf("got the model hash %s, want %s", v.ModelHash, want),
+			Path: carton.ManifestName, Kind: carton.ErrChecksum,
+			Msg: fmt.Sprintf("got the model hash %s, want %s", v.ModelHash, want),
 		}
 	}
 	s.showProgress("verify")
@@ -174,7 +178,8 @@ func unreadLines(v verdict) []string {
 		lines = append(lines, "not read: "+path)
 	}
 	for _, dgst := range v.UnreadLayers {
-		lines = append(lines, fmt.Sprintf("not read: the tar layer %s: its files, and their names, modes and links", dgst))
+		lines = append(lines, fmt.Sprintf("not read: the tar layer %s: its files, and their names, modes and links",
+			dgst))
 	}
 	return lines
 }

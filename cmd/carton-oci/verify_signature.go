@@ -37,7 +37,8 @@ func (s *session) openSigned(c *cli.Context, ask *askedOfVerify) (*source, error
 	}
 	if trust == nil {
 		if ask.content {
-			return nil, usagef("verify", "--content needs --key or --certificate-chain; without them content is read anyway")
+			return nil, usagef("verify",
+				"--content needs --key or --certificate-chain; without them content is read anyway")
 		}
 		return s.openArg(c)
 	}

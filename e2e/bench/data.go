@@ -107,7 +107,8 @@ func safetensors(ends ...int64) []byte {
 	var tensors []string
 	from := int64(0)
 	for i, end := range ends {
-		tensors = append(tensors, fmt.Sprintf(`"%d":{"dtype":"U8","shape":[%d],"data_offsets":[%d,%d]}`, i, end-from, from, end))
+		tensors = append(tensors, fmt.Sprintf(`"%d":{"dtype":"U8","shape":[%d],"data_offsets":[%d,%d]}`, i, end-from,
+			from, end))
 		from = end
 	}
 	text := bytes.Repeat([]byte{' '}, header)

@@ -49,7 +49,8 @@ var cases = []benchCase{
 var work string
 
 func main() {
-	only := flag.String("only", "", "run only the cases in `LIST`, separated by commas; the document's marks have their names")
+	only := flag.String("only", "",
+		"run only the cases in `LIST`, separated by commas; the document's marks have their names")
 	size := flag.Int64("size", 2<<30, "push and pull a model of `BYTES`; at most eight times as much disk is used")
 	rounds := flag.Int("pairs", 7, "run each program `N` times, fewer where a case takes long")
 	doc := flag.String("doc", "../docs/benchmarks.md", "replace the tables in `FILE`")

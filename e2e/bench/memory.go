@@ -57,7 +57,8 @@ func oneTensor(r *rig) result {
 		after(func() { r.forget(); r.empty("tensor") }, ours,
 			r.carton(d, "tensors", d.host+"/org/carton:1", "1", "-o", file)))
 	wire := int64(res.program(ours).of("received").most)
-	res.want(wire <= length+200_000, "its bytes and 200 kB", fmt.Sprintf("%d + %.0f kB", length, float64(wire-length)/1e3))
+	res.want(wire <= length+200_000, "its bytes and 200 kB",
+		fmt.Sprintf("%d + %.0f kB", length, float64(wire-length)/1e3))
 	read, err := os.ReadFile(file)
 	check(err)
 	weight, err := os.Open(filepath.Join(m.dir, m.members[0].path))

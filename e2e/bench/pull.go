@@ -43,7 +43,8 @@ func pullOlder(r *rig) result {
 	}
 	from := strings.Contains(r.output(r.carton(d, "pull", "--help")), " --from ")
 	if from {
-		contenders = append(contenders, after(hasFile, ours+" file, --from", pull("-o", r.path("out", "new.carton"), "--from", file)))
+		contenders = append(contenders, after(hasFile, ours+" file, --from",
+			pull("-o", r.path("out", "new.carton"), "--from", file)))
 	}
 	res := r.compare(fmt.Sprintf("pull %s over an older version, 1 of 4 members changed", gib(r.size)), contenders...)
 	for _, m := range res.programs {

@@ -35,7 +35,8 @@ for program; do go version -m "$program"; done | awk '
 func (r *rig) machine() string {
 	self, err := os.Executable()
 	check(err)
-	lines := strings.Split(strings.TrimSpace(r.output(program{"sh", "-c", facts, "sh", self, r.path("bin", "oras")})), "\n")
+	lines := strings.Split(strings.TrimSpace(r.output(program{"sh", "-c", facts, "sh", self, r.path("bin", "oras")})),
+		"\n")
 	floor := r.measure(program{"true"})["peak"]
 	return fmt.Sprintf("%s. No peak of memory below %.0f MiB can be seen.\n", strings.Join(lines, ", "), floor/(1<<20))
 }

@@ -131,7 +131,8 @@ func (r result) String() string {
 		if mine := r.mine(m.name); mine.runs != nil && mine.name != m.name {
 			ratio = fmt.Sprintf("**%s**<br>CPU %s", mine.to(m, "wall"), mine.to(m, "CPU"))
 		}
-		rows[i] = fmt.Sprintf("| %s | %s<br>%s – %s | %s |", m.name, seconds(wall.median), seconds(wall.least), seconds(wall.most), ratio)
+		rows[i] = fmt.Sprintf("| %s | %s<br>%s – %s | %s |", m.name, seconds(wall.median), seconds(wall.least),
+			seconds(wall.most), ratio)
 	}
 	for _, c := range columns {
 		has := func(m measured) bool { return m.of(c.figure).median > 0.0005 }

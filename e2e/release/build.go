@@ -26,7 +26,8 @@ func clone(ctx context.Context, repository, dir, tag string) (*source, error) {
 	if s.commit, err = git(ctx, repository, "rev-parse", "HEAD"); err != nil {
 		return nil, err
 	}
-	if tagged, err := git(ctx, repository, "rev-parse", "--verify", "--quiet", "refs/tags/"+tag+"^{commit}"); err == nil && tagged != s.commit {
+	if tagged, err := git(ctx, repository, "rev-parse", "--verify", "--quiet",
+		"refs/tags/"+tag+"^{commit}"); err == nil && tagged != s.commit {
 		return nil, fmt.Errorf("the tag %s is on commit %s, and HEAD is %s: check the tag out", tag, tagged, s.commit)
 	}
 	if _, err := git(ctx, repository, "clone", "--quiet", "--no-tags", repository, dir); err != nil {
@@ -79,7 +80,8 @@ func (r *release) build(ctx context.Context, p platform, work string) (string, e
 	if p.os == "windows" {
 		binary += ".exe"
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", binary, "./cmd/"+program)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", binary,
+		"./cmd/"+program)
 	cmd.Dir = r.source.dir
 	cmd.Env = append(os.Environ(), "GOOS="+p.os, "GOARCH="+p.arch, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off",
 		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off")

@@ -40,7 +40,10 @@ func (r *release) writeImages(ctx context.Context, images []image) (string, erro
 	if err != nil {
 		return "", err
 	}
-	index := ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Annotations: r.labels()}
+	index := ocispec.Index{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex,
+		Annotations: r.labels(),
+	}
 	for _, i := range images {
 		desc, err := r.writeImage(ctx, dir, i, base)
 		if err != nil {
@@ -117,7 +120,10 @@ func baseLayer(at time.Time) ([]byte, error) {
 	return tarOf([]entry{
 		{name: "etc/", mode: 0o755},
 		{name: "etc/group", mode: 0o644, content: []byte("root:x:0:\nnonroot:x:65532:\n")},
-		{name: "etc/passwd", mode: 0o644, content: []byte("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n")},
+		{
+			name: "etc/passwd", mode: 0o644, content: []byte(
+				"root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n"),
+		},
 		{name: "etc/ssl/", mode: 0o755},
 		{name: "etc/ssl/certs/", mode: 0o755},
 		{name: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, content: roots.Bytes()},

@@ -20,7 +20,10 @@ func (r *release) writePages(ctx context.Context, work string) ([]entry, error) 
 		return nil, err
 	}
 	dir := filepath.Join(work, "pages")
-	for _, args := range [][]string{{"man", filepath.Join(dir, "man", "man1")}, {"completion", filepath.Join(dir, "completion")}} {
+	for _, args := range [][]string{
+		{"man", filepath.Join(dir, "man", "man1")},
+		{"completion", filepath.Join(dir, "completion")},
+	} {
 		cmd := exec.CommandContext(ctx, binary, append([]string{"__pages"}, args...)...)
 		cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH="+strconv.FormatInt(r.source.time.Unix(), 10))
 		if _, err := output(cmd); err != nil {

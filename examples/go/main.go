@@ -55,6 +55,7 @@ func run(ctx context.Context, out io.Writer, source, ref, copied, file string) e
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s: %q, %s, %d bytes were sent\n", pulled.Path, info.ModelName, pushed.Digest, pushed.BytesUploaded)
+	fmt.Fprintf(out, "%s: %q, %s, %d bytes were sent\n", pulled.Path, info.ModelName, pushed.Digest,
+		pushed.BytesUploaded)
 	return nil
 }

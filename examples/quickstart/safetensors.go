@@ -49,7 +49,8 @@ func pointers(values []float64) []*float64 {
 // https://huggingface.co/docs/safetensors
 func (n *network) safetensors() ([]byte, error) {
 	// Of one type, tensors lie in the file in the order of their names.
-	byName := slices.SortedFunc(slices.Values(n.tensors()), func(a, b tensor) int { return strings.Compare(a.name, b.name) })
+	byName := slices.SortedFunc(slices.Values(n.tensors()),
+		func(a, b tensor) int { return strings.Compare(a.name, b.name) })
 	var header []safetensors.Tensor
 	var data []byte
 	for _, t := range byName {

@@ -94,9 +94,11 @@ func withoutFilters(ctx context.Context, dir string) ([]string, error) {
 	for fields := strings.Split(list, "\x00"); len(fields) > 1; fields = fields[2:] {
 		scope := fields[0]
 		key, value, _ := strings.Cut(fields[1], "\n")
-		program := strings.HasPrefix(key, "filter.") && (strings.HasSuffix(key, ".clean") || strings.HasSuffix(key, ".process"))
+		program := strings.HasPrefix(key, "filter.") &&
+			(strings.HasSuffix(key, ".clean") || strings.HasSuffix(key, ".process"))
 		if theirs := scope == "local" || scope == "worktree"; program && theirs && !lfsFilters[value] {
-			args = append(args, "--config-env="+key+"="+empty) // the key may have an = in it, which -c takes for the end
+			// the key may have an = in it, which -c takes for the end
+			args = append(args, "--config-env="+key+"="+empty)
 		}
 	}
 	return args, nil

@@ -287,5 +287,6 @@ func (r Result) Sentence(name string) string {
 	if r.There <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("run it again to go on: %s of %s are there (%s)", errtext.Size(r.There), errtext.Size(r.Total), name)
+	return fmt.Sprintf("run it again to go on: %s of %s are there (%s)", errtext.Size(r.There), errtext.Size(r.Total),
+		name)
 }

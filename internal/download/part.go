@@ -150,7 +150,8 @@ func (p *part) fetchable() bool {
 // request. The part is fetchable.
 func (p *part) take(n int) (first, count int) {
 	first = p.from
-	if left := p.Size - int64(first+n)*BlockSize; left < int64(n)*BlockSize && len(p.blocks)-first <= RangeSize/BlockSize {
+	if left := p.Size - int64(first+n)*BlockSize; left < int64(n)*BlockSize &&
+		len(p.blocks)-first <= RangeSize/BlockSize {
 		n = len(p.blocks) - first
 	}
 	for count < n && first+count < len(p.blocks) && p.blocks[first+count].state == todo {

@@ -135,7 +135,7 @@ func (r *run) attempt(p *part, open opener, buf []byte) (size int64, crc uint32,
 	var block uint32 // the CRC-32C of the block that is being received
 	for end := false; !end; {
 		n, err := fill(body, buf)
-		end = err == io.EOF //nolint:errorlint // a wrapped io.EOF is an error, and does not mean that the hash was right
+		end = err == io.EOF //nolint:errorlint // wrapped, it does not mean that the hash was right
 		if err != nil && !end {
 			return size, crc, r.named(p, err)
 		}

@@ -104,7 +104,8 @@ func (r *Rule) fits(base string) bool {
 		return func(part string) bool { return fits(base, part) }
 	}
 	return slices.Contains(r.Names, base) || slices.ContainsFunc(r.Prefixes, with(strings.HasPrefix)) ||
-		slices.ContainsFunc(r.Infixes, with(strings.Contains)) || slices.ContainsFunc(r.Suffixes, with(strings.HasSuffix))
+		slices.ContainsFunc(r.Infixes, with(strings.Contains)) ||
+		slices.ContainsFunc(r.Suffixes, with(strings.HasSuffix))
 }
 
 // LowerASCII lowers A to Z and nothing else: what Unicode calls lower case

@@ -68,7 +68,8 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if proxy == nil {
 		proxy = http.ProxyFromEnvironment
 	}
-	transport := NewTransport(&tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12}, c.onlyAllowed(proxy), c.dial(o.resolver))
+	transport := NewTransport(&tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12}, c.onlyAllowed(proxy),
+		c.dial(o.resolver))
 	// One HTTP/1.1 connection a request: several times the throughput of a
 	// multiplexed one over a long distance.
 	transport.Protocols = new(http.Protocols)
@@ -109,7 +110,8 @@ func (c *Client) checkURL(u *url.URL) error {
 	case ok:
 		return nil
 	case u.Scheme == "http":
-		return &NotAllowedError{u.Host, fmt.Errorf("%w: plain http to %s, want https", ErrNotAllowed, errtext.OneLine(u.Host))}
+		return &NotAllowedError{u.Host, fmt.Errorf("%w: plain http to %s, want https", ErrNotAllowed,
+			errtext.OneLine(u.Host))}
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
 		if err := CheckAddr(a); err != nil {
@@ -118,7 +120,8 @@ func (c *Client) checkURL(u *url.URL) error {
 		return nil
 	}
 	if endsInNumber(host) {
-		return fmt.Errorf("%w: %s is neither a name nor an address in its usual form", ErrNotAllowed, errtext.OneLine(host))
+		return fmt.Errorf("%w: %s is neither a name nor an address in its usual form", ErrNotAllowed,
+			errtext.OneLine(host))
 	}
 	return nil
 }

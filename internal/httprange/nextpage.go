@@ -37,7 +37,8 @@ func NextPage(header http.Header) (query string, ok bool) {
 func isNext(params string) bool {
 	for param := range strings.FieldsFuncSeq(params, func(c rune) bool { return c == ';' || c == ',' }) {
 		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
-		if strings.EqualFold(strings.TrimSpace(name), "rel") && strings.EqualFold(strings.Trim(strings.TrimSpace(value), `"`), "next") {
+		if strings.EqualFold(strings.TrimSpace(name), "rel") &&
+			strings.EqualFold(strings.Trim(strings.TrimSpace(value), `"`), "next") {
 			return true
 		}
 	}

@@ -110,7 +110,8 @@ func CheckHost(u *url.URL, check func(netip.Addr) error) error {
 	}
 	ascii := strings.IndexFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 	if host == "" || !ascii || endsInNumber(host) {
-		return fmt.Errorf("%w: %s is neither a name nor an address in its usual form", ErrNotAllowed, errtext.OneLine(host))
+		return fmt.Errorf("%w: %s is neither a name nor an address in its usual form", ErrNotAllowed,
+			errtext.OneLine(host))
 	}
 	return nil
 }

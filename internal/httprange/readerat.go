@@ -71,7 +71,8 @@ func (r *ReaderAt) openTail() error {
 	}
 	r.size, r.pin = b.size, b.pin
 	if end := off + int64(len(data)); end != r.size {
-		return b.fail(fmt.Errorf("%w: asked for the last bytes, got them up to byte %d of %d", ranges.ErrNone, end, r.size))
+		return b.fail(fmt.Errorf("%w: asked for the last bytes, got them up to byte %d of %d", ranges.ErrNone, end,
+			r.size))
 	}
 	r.cache = readahead.New(r.size, r.fetch)
 	r.cache.SetTail(data)

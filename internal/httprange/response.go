@@ -165,7 +165,8 @@ func (b *Body) acceptPart(resp *http.Response) (skip int64, err error) {
 		resp.ContentLength >= 0 && resp.ContentLength != length,
 		ranges.IsOnly(b.ctx) && (part.first < b.pos || b.end >= 0 && part.last >= b.end):
 		if b.needRanges {
-			return 0, fmt.Errorf("%w: asked for byte %d, got Content-Range %s", ranges.ErrNone, b.pos, errtext.OneLine(strconv.Quote(resp.Header.Get("Content-Range"))))
+			return 0, fmt.Errorf("%w: asked for byte %d, got Content-Range %s", ranges.ErrNone, b.pos,
+				errtext.OneLine(strconv.Quote(resp.Header.Get("Content-Range"))))
 		}
 		return 0, errPlain
 	}

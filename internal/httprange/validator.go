@@ -43,7 +43,8 @@ func (v *validator) check(h http.Header, pinned bool) error {
 		return nil
 	}
 	if now.encoding != v.encoding {
-		return fmt.Errorf("%w: got Content-Encoding %q, want %q", ErrChanged, errtext.OneLine(now.encoding), errtext.OneLine(v.encoding))
+		return fmt.Errorf("%w: got Content-Encoding %q, want %q", ErrChanged, errtext.OneLine(now.encoding),
+			errtext.OneLine(v.encoding))
 	}
 	if !pinned {
 		return nil
@@ -52,7 +53,8 @@ func (v *validator) check(h http.Header, pinned bool) error {
 		return fmt.Errorf("%w: got ETag %s, want %s", ErrChanged, errtext.OneLine(now.etag), errtext.OneLine(v.etag))
 	}
 	if now.modified != "" && v.modified != "" && now.modified != v.modified {
-		return fmt.Errorf("%w: got Last-Modified %s, want %s", ErrChanged, errtext.OneLine(now.modified), errtext.OneLine(v.modified))
+		return fmt.Errorf("%w: got Last-Modified %s, want %s", ErrChanged, errtext.OneLine(now.modified),
+			errtext.OneLine(v.modified))
 	}
 	return nil
 }

@@ -25,7 +25,8 @@ var commit = regexp.MustCompile(`^[0-9a-f]{40}$`)
 // "name".
 func CheckRepository(name string) error {
 	parts := strings.Split(name, "/")
-	ok := len(parts) <= 2 && len(name) <= MaxRepository && !strings.Contains(name, "--") && !strings.Contains(name, "..") &&
+	ok := len(parts) <= 2 && len(name) <= MaxRepository && !strings.Contains(name, "--") &&
+		!strings.Contains(name, "..") &&
 		!strings.HasSuffix(name, ".git")
 	for _, p := range parts {
 		ok = ok && segment.MatchString(p)
@@ -44,8 +45,10 @@ func IsRepository(name string) bool { return CheckRepository(name) == nil }
 // https://git-scm.com/docs/git-check-ref-format
 func CheckRevision(name string) error {
 	bad := name == "" || len(name) > 255 || strings.ContainsAny(name, " ~^:?*[\\") || strings.Contains(name, "..") ||
-		strings.Contains(name, "@{") || strings.Contains(name, "//") || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "-") ||
-		strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") || strings.HasSuffix(name, ".lock") || !errtext.IsPrintable(name)
+		strings.Contains(name, "@{") || strings.Contains(name, "//") || strings.HasPrefix(name, "/") ||
+		strings.HasPrefix(name, "-") ||
+		strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") || strings.HasSuffix(name, ".lock") ||
+		!errtext.IsPrintable(name)
 	if bad {
 		return fmt.Errorf("got the revision %s, want a branch, a tag or a commit", errtext.Quote(name))
 	}

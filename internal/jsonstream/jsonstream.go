@@ -196,7 +196,8 @@ func loneSurrogate(raw []byte) bool {
 			continue
 		}
 		rest := raw[i+1:]
-		if len(rest) < 6 || rest[0] != '\\' || rest[1] != 'u' || utf16.DecodeRune(r, unit(rest[2:])) == unicode.ReplacementChar {
+		if len(rest) < 6 || rest[0] != '\\' || rest[1] != 'u' ||
+			utf16.DecodeRune(r, unit(rest[2:])) == unicode.ReplacementChar {
 			return true
 		}
 		i += 6

@@ -30,7 +30,8 @@ func Explain(op, name string, err error) error {
 	case errors.Is(err, syscall.EDQUOT):
 		return hint.With(err, "the disk quota for %s is used up: free some space, then run it again", dir)
 	case errors.Is(err, syscall.EFBIG):
-		return hint.With(err, "the file system of %s, or the limit that ulimit -f shows, allows no file of this size", dir)
+		return hint.With(err, "the file system of %s, or the limit that ulimit -f shows, allows no file of this size",
+			dir)
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
 		return hint.With(err, "the output is made in %s, which must be writable", dir)
 	case errors.Is(err, syscall.EBUSY), errors.Is(err, syscall.EXDEV):

@@ -217,9 +217,10 @@ const (
 
 // entry is what has a name beside the output.
 type entry struct {
-	fs.FileInfo        // nil for nothing
-	id          string // its identity: its inode, and when it was made, since the inode of what was removed is soon another's
-	whose       owner
+	fs.FileInfo // nil for nothing
+	// its identity: its inode, and when it was made, since the inode of what was removed is soon another's
+	id    string
+	whose owner
 }
 
 // is reports whether it is the file or folder that fi is of.

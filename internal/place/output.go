@@ -113,7 +113,8 @@ func (o *output) check(want string, usable func(fs.FileMode) bool) (fs.FileInfo,
 		err := fmt.Errorf("%s: %w: it is %s, want %s", o.name, ErrExist, localfile.Kind(fi.Mode()), want)
 		return nil, hint.With(err, "give another name")
 	case o.replace && o.onlyOwnerReplaces(fi):
-		err := fmt.Errorf("%s: %w, belongs to another user, and lies where only its owner may replace it", o.name, ErrExist)
+		err := fmt.Errorf("%s: %w, belongs to another user, and lies where only its owner may replace it", o.name,
+			ErrExist)
 		return nil, hint.With(err, "give another name, or another folder")
 	}
 	return fi, nil
@@ -260,5 +261,6 @@ func (o *output) inTheWay(base, what string) error {
 // swapped is the error for a name that somebody has given to something else.
 func (o *output) swapped(base string) error {
 	err := o.errorf("%s %w", o.beside(base), errSwapped)
-	return hint.With(err, "don't use what is there; others may write to %s: choose a folder that is yours", filepath.Dir(o.name))
+	return hint.With(err, "don't use what is there; others may write to %s: choose a folder that is yours",
+		filepath.Dir(o.name))
 }

@@ -102,7 +102,10 @@ func forms(v string) []string {
 		base64.URLEncoding.EncodeToString([]byte(v)), base64.RawURLEncoding.EncodeToString([]byte(v)),
 		percent(v),
 	}
-	for _, escaped := range []string{url.QueryEscape(v), url.PathEscape(v), url.UserPassword("", v).String()[1:], percent(v)} {
+	for _, escaped := range []string{
+		url.QueryEscape(v), url.PathEscape(v), url.UserPassword("", v).String()[1:],
+		percent(v),
+	} {
 		all = append(all, escaped, lowerHex(escaped))
 	}
 	slices.Sort(all)

@@ -35,7 +35,8 @@ func (e *Error) Error() string {
 	case sending:
 		return fmt.Sprintf("%s has stalled: it took %d bytes of a %s in %s%s", e.Host, e.Got, e.Method, e.Limit, want)
 	case body:
-		return fmt.Sprintf("%s has stalled: got %d bytes of its answer to %s in %s%s", e.Host, e.Got, e.Method, e.Limit, want)
+		return fmt.Sprintf("%s has stalled: got %d bytes of its answer to %s in %s%s", e.Host, e.Got, e.Method, e.Limit,
+			want)
 	}
 	return fmt.Sprintf("%s has stalled: no answer to %s within %s", e.Host, e.Method, e.Limit)
 }

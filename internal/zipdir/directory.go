@@ -124,7 +124,10 @@ func readEntries(t *tail, e end, opts Options) ([]*Entry, error) {
 		entry, n, err := readEntry(in, left, opts)
 		var broken *Error
 		if errors.As(err, &broken) && broken.Name == "" {
-			return nil, &Error{Kind: broken.Kind, Msg: fmt.Sprintf("entry %d of the central directory: %s", i, broken.Msg)}
+			return nil, &Error{
+				Kind: broken.Kind,
+				Msg:  fmt.Sprintf("entry %d of the central directory: %s", i, broken.Msg),
+			}
 		}
 		if err != nil {
 			return nil, err

@@ -91,7 +91,8 @@ func readEnd(t *tail, opts Options) (end, error) {
 	case e.size > opts.MaxDirectoryBytes:
 		return end{}, limitf("central directory is %d bytes, want at most %d", e.size, opts.MaxDirectoryBytes)
 	case e.directory > stop || e.size != stop-e.directory:
-		return end{}, errorf("central directory of %d bytes at %d does not end where the end record begins, at %d", e.size, e.directory, stop)
+		return end{}, errorf("central directory of %d bytes at %d does not end where the end record begins, at %d",
+			e.size, e.directory, stop)
 	case e.size/EntryLen < e.entries:
 		return end{}, errorf("central directory of %d bytes can't hold %d entries", e.size, e.entries)
 	}

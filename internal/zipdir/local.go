@@ -151,7 +151,8 @@ func (e *Entry) checkAfter(r io.ReaderAt, at int64) error {
 		packed, size = le64(b[4:]), le64(b[12:])
 	}
 	if packed != uint64(e.Packed) || size != uint64(e.Size) {
-		return errorf("has sizes %d and %d in its data descriptor, %d and %d in the directory", packed, size, e.Packed, e.Size)
+		return errorf("has sizes %d and %d in its data descriptor, %d and %d in the directory", packed, size, e.Packed,
+			e.Size)
 	}
 	return nil
 }

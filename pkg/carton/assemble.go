@@ -56,7 +56,10 @@ func Assemble(ctx context.Context, name string, src Source, opts AssembleOptions
 	if err != nil {
 		return err
 	}
-	a := &assembly{out: out, partial: download.NewPartial(out), transfer: transfer{src, opts.Concurrency, opts.Progress, opts.Copies}}
+	a := &assembly{
+		out: out, partial: download.NewPartial(out),
+		transfer: transfer{src, opts.Concurrency, opts.Progress, opts.Copies},
+	}
 	err = a.fill(ctx, opts.Thin)
 	opts.Copies.Close() // Windows replaces nothing that is open
 	if err := a.partial.End(err); err != nil {
@@ -79,7 +82,9 @@ func (a *assembly) fill(ctx context.Context, thin *Links) (err error) {
 
 // planOf plans the canonical carton of a source: its members, and those that are
 // written from memory.
-func planOf(ctx context.Context, src Source, thin *Links) (members []Member, plan *Plan, text map[string][]byte, err error) {
+func planOf(
+	ctx context.Context, src Source, thin *Links,
+) (members []Member, plan *Plan, text map[string][]byte, err error) {
 	if members, err = listMembers(ctx, src); err != nil {
 		return nil, nil, nil, err
 	}

@@ -9,7 +9,8 @@ import (
 // Check finds what is wrong with a carton's description of itself: every field
 // of carton.toml and tensor_data/index.toml, the references between them and
 // to misc/, the types, shapes and lengths of tensors as far as they are known,
-// what lies where the format has no place for it, MANIFEST's form and member names. Of the members it reads carton.toml and index.toml alone.
+// what lies where the format has no place for it, MANIFEST's form and member
+// names. Of the members it reads carton.toml and index.toml alone.
 //
 // What the format's own loader fails on is found, too: see [SeverityLoader].
 //
@@ -91,7 +92,8 @@ func (c *checker) readIndex(ctx context.Context) (*TensorIndex, error) {
 		return nil, c.contentError(IndexName, err)
 	}
 	if b == nil {
-		c.find(SeverityLoader, ErrFormat, IndexName, loaderFails+"is missing, and should be there, if empty: tensor = []")
+		c.find(SeverityLoader, ErrFormat, IndexName,
+			loaderFails+"is missing, and should be there, if empty: tensor = []")
 		return emptyTensorIndex(), nil
 	}
 	index, f := parseIndex(b)
@@ -149,7 +151,8 @@ func (c *checker) checkTensors(index *TensorIndex) {
 			c.find(SeverityError, ErrFormat, IndexName, "%s: there is no file %s", at, quotePath(t.Path()))
 		case t.DType == String || t.DType == "" || t.Shape == nil || size < 0:
 		case size != want:
-			c.find(SeverityError, ErrFormat, t.Path(), "is %d bytes long, and should be %d: %s %v of %s", size, want, t.DType, t.Shape, at)
+			c.find(SeverityError, ErrFormat, t.Path(), "is %d bytes long, and should be %d: %s %v of %s", size, want,
+				t.DType, t.Shape, at)
 		}
 	}
 }

@@ -20,7 +20,8 @@ func (c *checker) checkLayout() {
 		}
 		if !said[top] {
 			said[top] = true
-			c.find(SeverityWarning, ErrFormat, top, "is no file or folder of the format, which has carton.toml, model/, tensor_data/ and misc/")
+			c.find(SeverityWarning, ErrFormat, top,
+				"is no file or folder of the format, which has carton.toml, model/, tensor_data/ and misc/")
 		}
 	}
 }
@@ -64,7 +65,8 @@ func (c *checker) checkSuffix(i int, t Tensor) {
 	}
 	if !strings.HasSuffix(t.File, want) {
 		at := fmt.Sprintf("tensor %d (%s)", i+1, quoteShort(t.Name))
-		c.find(SeverityWarning, ErrFormat, IndexName, "%s: file: %s should end in %s, as the dtype is %s", at, quoteShort(t.File), want, t.DType)
+		c.find(SeverityWarning, ErrFormat, IndexName, "%s: file: %s should end in %s, as the dtype is %s", at,
+			quoteShort(t.File), want, t.DType)
 	}
 }
 
@@ -76,12 +78,15 @@ func (c *checker) checkDescription(info *Info) {
 		_, there := c.size("misc/" + file)
 		switch {
 		case isMisc && !there:
-			c.find(SeverityWarning, ErrFormat, InfoName, "model_description: links to %s, and there is no such file", quoteShort(link))
+			c.find(SeverityWarning, ErrFormat, InfoName, "model_description: links to %s, and there is no such file",
+				quoteShort(link))
 		case !isMisc && !strings.HasPrefix(strings.ToLower(link), "https://"):
-			c.find(SeverityWarning, ErrFormat, InfoName, "model_description: the link %s is neither https nor @misc/", quoteShort(link))
+			c.find(SeverityWarning, ErrFormat, InfoName, "model_description: the link %s is neither https nor @misc/",
+				quoteShort(link))
 		}
 	}
 	if tag := markdownHTML(info.ModelDescription); tag != "" {
-		c.find(SeverityWarning, ErrFormat, InfoName, "model_description: holds HTML, %s, which is shown as text", quoteShort(tag))
+		c.find(SeverityWarning, ErrFormat, InfoName, "model_description: holds HTML, %s, which is shown as text",
+			quoteShort(tag))
 	}
 }

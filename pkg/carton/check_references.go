@@ -55,7 +55,8 @@ func (c *checker) checkValues(at string, info *Info, index *TensorIndex, inputs,
 				continue
 			}
 			if why := mismatch(spec, t, index, symbols); why != "" {
-				c.find(SeverityWarning, ErrFormat, InfoName, "%s: the %s %s: %s", at, side.what, quoteShort(spec.Name), why)
+				c.find(SeverityWarning, ErrFormat, InfoName, "%s: the %s %s: %s", at, side.what, quoteShort(spec.Name),
+					why)
 			}
 		}
 	}
@@ -81,7 +82,8 @@ func mismatch(spec TensorSpec, t Tensor, index *TensorIndex, symbols map[string]
 		return ""
 	}
 	if !spec.Shape.fits(t.Shape, symbols) {
-		return fmt.Sprintf("the tensor has the shape %s, and %s is declared%s", showLengths(t.Shape), spec.Shape, known(spec.Shape, symbols))
+		return fmt.Sprintf("the tensor has the shape %s, and %s is declared%s", showLengths(t.Shape), spec.Shape,
+			known(spec.Shape, symbols))
 	}
 	return ""
 }
@@ -147,14 +149,17 @@ func (c *checker) checkThere(at string, refs map[string]string, index *TensorInd
 		ref := refs[name]
 		if tensor, ok := strings.CutPrefix(ref, tensorPrefix); ok && index != nil {
 			if _, there := index.Lookup(tensor); !there {
-				c.find(SeverityError, ErrFormat, InfoName, "%s.%s: tensor_data/index.toml has no tensor %s", at, quotePath(name), quoteShort(tensor))
+				c.find(SeverityError, ErrFormat, InfoName, "%s.%s: tensor_data/index.toml has no tensor %s", at,
+					quotePath(name), quoteShort(tensor))
 			} else if index.inner[tensor] {
-				c.find(SeverityLoader, ErrFormat, InfoName, loaderFails+"%s.%s: %s is a part of a nested tensor", at, quotePath(name), quoteShort(tensor))
+				c.find(SeverityLoader, ErrFormat, InfoName, loaderFails+"%s.%s: %s is a part of a nested tensor", at,
+					quotePath(name), quoteShort(tensor))
 			}
 		}
 		if file, ok := strings.CutPrefix(ref, miscPrefix); ok && CheckPath("misc/"+file) == nil {
 			if _, there := c.size("misc/" + file); !there {
-				c.find(SeverityError, ErrFormat, InfoName, "%s.%s: there is no file %s", at, quotePath(name), quotePath("misc/"+file))
+				c.find(SeverityError, ErrFormat, InfoName, "%s.%s: there is no file %s", at, quotePath(name),
+					quotePath("misc/"+file))
 			}
 		}
 	}

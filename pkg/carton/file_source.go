@@ -78,7 +78,8 @@ func (s *fileSource) OpenRange(ctx context.Context, path string, off, n int64) (
 		return nil, err
 	}
 	if s.f.OpenRange != nil {
-		return NewRange(path, m.Size, off, n, func(off, n int64) (io.ReadCloser, error) { return s.f.OpenRange(ctx, m, off, n) })
+		return NewRange(path, m.Size, off, n,
+			func(off, n int64) (io.ReadCloser, error) { return s.f.OpenRange(ctx, m, off, n) })
 	}
 	r, err := s.f.Open(m)
 	if err != nil {

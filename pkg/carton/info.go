@@ -5,14 +5,15 @@ import "context"
 // Info is a carton.toml, typed. A carton keeps the bytes that it has: what [Info]
 // Marshal writes is for cartons that are made.
 type Info struct {
-	SpecVersion       int          `json:"specVersion"` // always 1
-	ModelName         string       `json:"name,omitempty"`
-	ShortDescription  string       `json:"shortDescription,omitempty"` // should be at most 100 characters
-	ModelDescription  string       `json:"modelDescription,omitempty"` // Markdown; links are https URLs or @misc/ references
-	License           string       `json:"license,omitempty"`          // should be an SPDX expression
-	Repository        string       `json:"repository,omitempty"`       // URL of the code that packs the carton
-	Homepage          string       `json:"homepage,omitempty"`         // URL
-	RequiredPlatforms []string     `json:"requiredPlatforms"`          // none: any
+	SpecVersion      int    `json:"specVersion"` // always 1
+	ModelName        string `json:"name,omitempty"`
+	ShortDescription string `json:"shortDescription,omitempty"` // should be at most 100 characters
+	// Markdown; links are https URLs or @misc/ references
+	ModelDescription  string       `json:"modelDescription,omitempty"`
+	License           string       `json:"license,omitempty"`    // should be an SPDX expression
+	Repository        string       `json:"repository,omitempty"` // URL of the code that packs the carton
+	Homepage          string       `json:"homepage,omitempty"`   // URL
+	RequiredPlatforms []string     `json:"requiredPlatforms"`    // none: any
 	Inputs            []TensorSpec `json:"inputs"`
 	Outputs           []TensorSpec `json:"outputs"`
 	SelfTests         []Test       `json:"-"`

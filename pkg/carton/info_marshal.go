@@ -97,7 +97,8 @@ func (i *Info) tables() []infoTable {
 	for _, key := range sortedKeys(i.Runner.Opts) {
 		opts.fields = append(opts.fields, infoField{key, i.Runner.Opts[key]})
 	}
-	tables = append(tables, runner, opts, infoTable{raw: i.Extra}, textTable("categories", i.Categories), textTable("annotations", i.Annotations))
+	tables = append(tables, runner, opts, infoTable{raw: i.Extra}, textTable("categories", i.Categories),
+		textTable("annotations", i.Annotations))
 	return slices.DeleteFunc(tables, func(t infoTable) bool { return len(t.fields) == 0 && t.raw == "" })
 }
 

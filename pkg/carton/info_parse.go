@@ -103,7 +103,8 @@ func parseRunner(t tomlTable, info *Info) {
 		switch opts.values[k].(type) {
 		case int64, float64, string, bool:
 		default:
-			opts.errorf(quotePath(k), "is %s, and should be an integer, float, string or bool", describe(opts.values[k]))
+			opts.errorf(quotePath(k), "is %s, and should be an integer, float, string or bool",
+				describe(opts.values[k]))
 			delete(opts.values, k)
 		}
 	}

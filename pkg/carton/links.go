@@ -39,7 +39,8 @@ func ParseLinks(b []byte) (*Links, error) {
 		return nil, err
 	}
 	if v, ok := doc["version"].(int64); !ok || v != linksVersion {
-		return nil, errorf(ErrVersion, LinksName, "version is %s, and should be the integer %d", describe(doc["version"]), linksVersion)
+		return nil, errorf(ErrVersion, LinksName, "version is %s, and should be the integer %d",
+			describe(doc["version"]), linksVersion)
 	}
 	urls, ok := doc["urls"].(map[string]any)
 	if !ok {
@@ -72,7 +73,8 @@ func parseLink(hash string, value any) ([]string, error) {
 	case len(items) == 0:
 		return nil, errorf(ErrFormat, LinksName, "%s has no URL", hash)
 	case len(items) > MaxLinkURLs:
-		return nil, errorf(ErrLimit, LinksName, "%s has %d URLs, and may have at most %d", hash, len(items), MaxLinkURLs)
+		return nil, errorf(ErrLimit, LinksName, "%s has %d URLs, and may have at most %d", hash, len(items),
+			MaxLinkURLs)
 	}
 	list := make([]string, len(items))
 	for i, item := range items {

@@ -40,7 +40,8 @@ type Entry struct {
 func ParseManifest(raw []byte) (*Manifest, error) {
 	switch {
 	case len(raw) > MaxManifestBytes:
-		return nil, errorf(ErrLimit, ManifestName, "is %d bytes long, and may be at most %d", len(raw), MaxManifestBytes)
+		return nil, errorf(ErrLimit, ManifestName, "is %d bytes long, and may be at most %d", len(raw),
+			MaxManifestBytes)
 	case len(raw) == 0:
 		return nil, errorf(ErrFormat, ManifestName, "is empty")
 	case !utf8.Valid(raw):

@@ -79,7 +79,8 @@ const bundlesFolder = ".bundles/"
 func adviseBundles(err error, files held) error {
 	for p := range files.all {
 		if strings.HasPrefix(p, bundlesFolder) && strings.HasSuffix(p, ".tar") {
-			return hint.With(err, "files are packed in %s, as oras pull leaves them; in the folder: for t in .bundles/*.tar; do tar -xf \"$t\"; done; rm -r .bundles", p)
+			return hint.With(err, "files are packed in %s, as oras pull leaves them; in the folder: for t in "+
+				".bundles/*.tar; do tar -xf \"$t\"; done; rm -r .bundles", p)
 		}
 	}
 	return err

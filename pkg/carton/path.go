@@ -25,7 +25,8 @@ func CheckPath(p string) error {
 	}
 	for name := range strings.SplitSeq(p, "/") {
 		if len(name) > MaxNameBytes {
-			return errorf(ErrInsecurePath, p, "a component is %d bytes long, and may be at most %d", len(name), MaxNameBytes)
+			return errorf(ErrInsecurePath, p, "a component is %d bytes long, and may be at most %d", len(name),
+				MaxNameBytes)
 		}
 	}
 	return nil
@@ -121,7 +122,8 @@ func (s *Paths) addFolders(p, folded string) error {
 			break // and so are the folders around it
 		}
 		if seen {
-			return errorf(ErrInsecurePath, p, "its folder differs from that of %s only in case or normalisation", quotePath(first))
+			return errorf(ErrInsecurePath, p, "its folder differs from that of %s only in case or normalisation",
+				quotePath(first))
 		}
 		fresh = append(fresh, key)
 	}

@@ -62,7 +62,8 @@ func checkLicenseWords(words []string) error {
 // isLicense reports whether a word is an id, an id with a +, or a reference to a
 // licence that SPDX has not listed.
 func isLicense(w string) bool {
-	return licenseRef.MatchString(w) || licenseID.MatchString(w) && !strings.HasPrefix(w, "LicenseRef-") && !isOperator(w)
+	return licenseRef.MatchString(w) || licenseID.MatchString(w) && !strings.HasPrefix(w, "LicenseRef-") &&
+		!isOperator(w)
 }
 
 func isOperator(w string) bool { return w == "AND" || w == "OR" || w == "WITH" }

@@ -34,7 +34,8 @@ func ResolveSymlinks(members []Member) error {
 			return err
 		}
 		if end.Hash != m.Hash {
-			return errorf(ErrChecksum, m.Path, "MANIFEST lists it with another hash than %s, which it points to", quotePath(end.Path))
+			return errorf(ErrChecksum, m.Path, "MANIFEST lists it with another hash than %s, which it points to",
+				quotePath(end.Path))
 		}
 		m.Size, m.Place, m.Ranged = end.Size, end.Place, end.Ranged
 	}

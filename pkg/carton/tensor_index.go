@@ -118,7 +118,8 @@ func parseIndex(b []byte) (*TensorIndex, *faults) {
 			x.inner[name] = true
 			switch {
 			case twice:
-				f.loaderf("tensor %d: inner: %s is part of a nested tensor already, and can be part of one only", i+1, quoteShort(name))
+				f.loaderf("tensor %d: inner: %s is part of a nested tensor already, and can be part of one only", i+1,
+					quoteShort(name))
 			case !ok:
 				f.errorf("tensor %d: inner: there is no tensor %s", i+1, quoteShort(name))
 			case inner.DType == Nested:

@@ -77,7 +77,8 @@ func (s Shape) value() any {
 func (t tomlTable) dtype() DType {
 	d := DType(t.needText("dtype"))
 	if d != "" && d != String && d != Nested && d.Size() == 0 {
-		t.errorf("dtype", "is %s, and should be float32, float64, string, int8 to int64 or uint8 to uint64", quoteShort(string(d)))
+		t.errorf("dtype", "is %s, and should be float32, float64, string, int8 to int64 or uint8 to uint64",
+			quoteShort(string(d)))
 		return ""
 	}
 	return d
@@ -138,7 +139,8 @@ func warnSymbols(info *Info, f *faults) {
 	for _, out := range info.Outputs {
 		for _, d := range append([]Dim{{Symbol: out.Shape.Symbol}}, out.Shape.Dims...) {
 			if !declared[d.Symbol] {
-				f.warnf("output %s: its shape has the symbol %s, which no input has", quoteShort(out.Name), quoteShort(d.Symbol))
+				f.warnf("output %s: its shape has the symbol %s, which no input has", quoteShort(out.Name),
+					quoteShort(d.Symbol))
 				declared[d.Symbol] = true
 			}
 		}

@@ -167,7 +167,8 @@ func (v *verification) strings(ctx context.Context, index *TensorIndex, read []M
 		if m.Size > MaxStringTensorBytes {
 			v.bad[path] = Finding{
 				Severity: SeverityWarning, Path: path,
-				Err: errorf(ErrLimit, path, "is %d bytes: strings are counted in at most %d", m.Size, MaxStringTensorBytes),
+				Err: errorf(ErrLimit, path, "is %d bytes: strings are counted in at most %d", m.Size,
+					MaxStringTensorBytes),
 			}
 			continue
 		}
@@ -178,7 +179,8 @@ func (v *verification) strings(ctx context.Context, index *TensorIndex, read []M
 			counts[path] = n
 		}
 		if err == nil && n != t.Elements() {
-			err = errorf(ErrFormat, path, "holds %d strings, and should hold %d: shape %v of tensor %s", n, t.Elements(), t.Shape, quoteShort(t.Name))
+			err = errorf(ErrFormat, path, "holds %d strings, and should hold %d: shape %v of tensor %s", n,
+				t.Elements(), t.Shape, quoteShort(t.Name))
 		}
 		if err != nil {
 			if err := v.note(ctx, path, err); err != nil {

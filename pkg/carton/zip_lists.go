@@ -118,7 +118,8 @@ func (z *Reader) resolve(ctx context.Context) error {
 		}
 		e := z.file(m.Path)
 		if e.Size > MaxPathBytes {
-			return errorf(ErrInsecurePath, m.Path, "symlink's target is %d bytes long, and may be at most %d", e.Size, MaxPathBytes)
+			return errorf(ErrInsecurePath, m.Path, "symlink's target is %d bytes long, and may be at most %d", e.Size,
+				MaxPathBytes)
 		}
 		if left -= e.Size; left < 0 {
 			return errTargets()

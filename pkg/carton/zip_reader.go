@@ -116,7 +116,8 @@ func zipError(err error) error {
 
 // file returns the entry of that name, nil for none.
 func (z *Reader) file(name string) *zipdir.Entry {
-	i, ok := slices.BinarySearchFunc(z.files, name, func(e *zipdir.Entry, name string) int { return strings.Compare(e.Name, name) })
+	i, ok := slices.BinarySearchFunc(z.files, name,
+		func(e *zipdir.Entry, name string) int { return strings.Compare(e.Name, name) })
 	if !ok {
 		return nil
 	}

@@ -76,7 +76,8 @@ func (c *Client) Attach(ctx context.Context, ref, file string, opts AttachOption
 	}
 	for _, text := range []string{opts.ArtifactType, opts.MediaType} {
 		if _, params, err := mime.ParseMediaType(text); err != nil || len(params) > 0 || strings.Count(text, "/") != 1 {
-			return nil, fmt.Errorf("attach %s: %w", loc, location.Errorf(text, "is no media type, want one such as application/spdx+json"))
+			return nil, fmt.Errorf("attach %s: %w", loc,
+				location.Errorf(text, "is no media type, want one such as application/spdx+json"))
 		}
 	}
 	s, subject, _, err := c.resolve(ctx, loc, false)
@@ -92,7 +93,9 @@ func (c *Client) Attach(ctx context.Context, ref, file string, opts AttachOption
 }
 
 // attach pushes a file as a referrer of subject.
-func (s *site) attach(ctx context.Context, subject ocispec.Descriptor, file string, opts AttachOptions) (*AttachResult, error) {
+func (s *site) attach(
+	ctx context.Context, subject ocispec.Descriptor, file string, opts AttachOptions,
+) (*AttachResult, error) {
 	layer, err := fileLayer(file, opts.MediaType)
 	if err != nil {
 		return nil, err
@@ -130,7 +133,10 @@ func (s *site) attach(ctx context.Context, subject ocispec.Descriptor, file stri
 func newReferrer(
 	subject ocispec.Descriptor, artifactType string, layer layout.Layer, annotations map[string]string,
 ) (*layout.Artifact, error) {
-	empty := layout.Layer{Descriptor: ocispec.DescriptorEmptyJSON, Name: "config", Open: layout.OpenBytes(ocispec.DescriptorEmptyJSON.Data)}
+	empty := layout.Layer{
+		Descriptor: ocispec.DescriptorEmptyJSON, Name: "config",
+		Open: layout.OpenBytes(ocispec.DescriptorEmptyJSON.Data),
+	}
 	empty.Data = nil
 	return layout.NewArtifact(layout.ArtifactSpec{
 		ArtifactType: artifactType, Config: empty, Layers: []layout.Layer{layer}, Annotations: annotations,
@@ -154,7 +160,8 @@ func fileLayer(name, mediaType string) (layout.Layer, error) {
 	return layout.Layer{
 		Name: title,
 		Descriptor: ocispec.Descriptor{
-			MediaType: mediaType, Digest: dgst, Size: src.N, Annotations: map[string]string{ocispec.AnnotationTitle: title},
+			MediaType: mediaType, Digest: dgst, Size: src.N,
+			Annotations: map[string]string{ocispec.AnnotationTitle: title},
 		},
 		Open: func(_ context.Context, off int64) (io.ReadCloser, error) {
 			f, err := localfile.Open(name)

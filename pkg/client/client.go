@@ -199,6 +199,7 @@ func wantModel(got, want string) error {
 		return nil
 	}
 	return &carton.Error{
-		Path: carton.ManifestName, Kind: carton.ErrChecksum, Msg: fmt.Sprintf("got the model hash %.64q, want %s", got, want),
+		Path: carton.ManifestName, Kind: carton.ErrChecksum,
+		Msg: fmt.Sprintf("got the model hash %.64q, want %s", got, want),
 	}
 }

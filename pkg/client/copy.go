@@ -172,7 +172,8 @@ func (c *copying) askPolicy(ctx context.Context, what *content) error {
 	}
 	wants, err := c.call.wants(o, asked)
 	if err == nil && len(wants) > 0 {
-		err = refused(fmt.Errorf("is no model, and signatures are read of models: %w", signature.ErrNotSigned), wants[0], nil, "")
+		err = refused(fmt.Errorf("is no model, and signatures are read of models: %w", signature.ErrNotSigned),
+			wants[0], nil, "")
 	}
 	return err
 }
@@ -226,14 +227,19 @@ type content struct {
 // what opens what is under a digest. It is known to be no carton where it does not say
 // so and can't be opened as one.
 func (c *copying) what(ctx context.Context, desc ocispec.Descriptor, raw []byte, modelHash string) (*content, error) {
-	f := &reader{Fetcher: c.source.store, received: &c.call.received, modelHash: modelHash, raw: raw, digest: desc.Digest}
+	f := &reader{
+		Fetcher: c.source.store, received: &c.call.received, modelHash: modelHash, raw: raw,
+		digest: desc.Digest,
+	}
 	var model *convert.Source
 	if !layout.IsIndex(desc.MediaType) {
-		src, err := convert.Open(ctx, f, desc, convert.OpenOptions{Plain: true, Origin: c.source.origin(), ReadsConfig: true})
+		src, err := convert.Open(ctx, f, desc,
+			convert.OpenOptions{Plain: true, Origin: c.source.origin(), ReadsConfig: true})
 		switch {
 		case err == nil && !src.Plain():
 			c.sources = append(c.sources, src)
-			return &content{Artifact: &layout.Artifact{Descriptor: desc}, src: src, model: src}, wantModel(src.Manifest().ModelHash(), modelHash)
+			return &content{Artifact: &layout.Artifact{Descriptor: desc}, src: src, model: src},
+				wantModel(src.Manifest().ModelHash(), modelHash)
 		case err == nil:
 			c.sources, model = append(c.sources, src), src
 		case !errors.Is(err, convert.ErrNoCarton) && (!errtext.IsContent(err) || saysCarton(raw)):
@@ -254,7 +260,8 @@ func (c *copying) what(ctx context.Context, desc ocispec.Descriptor, raw []byte,
 // saysCarton reports whether an image manifest says that it is a carton's.
 func saysCarton(raw []byte) bool {
 	m, err := layout.ParseManifest(raw)
-	return err == nil && (m.Annotations[convert.AnnotationMapping] != "" || m.Annotations[convert.AnnotationModelHash] != "")
+	return err == nil && (m.Annotations[convert.AnnotationMapping] != "" ||
+		m.Annotations[convert.AnnotationModelHash] != "")
 }
 
 // artifact makes of what was opened what is pushed, and checks what is known of it.

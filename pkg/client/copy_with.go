@@ -38,7 +38,8 @@ type companion struct {
 
 func (c *companion) result() CopiedWith {
 	return CopiedWith{
-		Kind: c.kind, Digest: c.Digest, MediaType: c.MediaType, ArtifactType: c.ArtifactType, Size: c.Size, Subject: c.subject, Tags: c.tags,
+		Kind: c.kind, Digest: c.Digest, MediaType: c.MediaType, ArtifactType: c.ArtifactType, Size: c.Size,
+		Subject: c.subject, Tags: c.tags,
 	}
 }
 
@@ -99,7 +100,10 @@ func (g *gathering) imageForm(ctx context.Context) error {
 	}
 	switch {
 	case is == nil && g.opts.ImageTag != "":
-		return &layout.Error{Object: "tag " + tag, Kind: layout.ErrNotFound, Msg: "is not there, and was to be the image form"}
+		return &layout.Error{
+			Object: "tag " + tag, Kind: layout.ErrNotFound,
+			Msg: "is not there, and was to be the image form",
+		}
 	case is == nil, !is.image && g.opts.ImageTag == "", is.digest == src.Descriptor().Digest:
 		return nil
 	case !is.image || is.model != src.Manifest().ModelHash():
@@ -162,7 +166,8 @@ func (g *gathering) about(ctx context.Context, subject ocispec.Descriptor) error
 		case err != nil:
 			return fmt.Errorf("tag %s: %w", tag, err)
 		}
-		if err := g.take(ctx, desc, companion{kind: "signature", subject: subject.Digest, tags: []string{tag}}, 0); err != nil {
+		if err := g.take(ctx, desc, companion{kind: "signature", subject: subject.Digest, tags: []string{tag}},
+			0); err != nil {
 			return err
 		}
 	}
@@ -235,7 +240,8 @@ func (g *gathering) keepSignatures(ctx context.Context) error {
 				return fmt.Errorf("tag %s: %w", tag, err)
 			}
 			if desc.Digest != c.Digest && !g.hasAll(ctx, c, desc) {
-				g.warnings = append(g.warnings, "tag "+tag+" stays where it is: it points to signatures that the source does not have")
+				g.warnings = append(g.warnings,
+					"tag "+tag+" stays where it is: it points to signatures that the source does not have")
 				continue
 			}
 			tags = append(tags, tag)

@@ -117,7 +117,8 @@ func (c *Client) delete(ctx context.Context, loc location.Location, opts DeleteO
 	if result.Manifest {
 		// Unless somebody has tagged it meanwhile, or an index lists it.
 		err = s.store.Delete(ctx, string(desc.Digest), layout.DeleteOptions{KeepTagged: true})
-		if errors.Is(err, layout.ErrTagExists) || errors.Is(err, layout.ErrUnsupported) || errors.Is(err, layout.ErrNotFound) {
+		if errors.Is(err, layout.ErrTagExists) || errors.Is(err, layout.ErrUnsupported) ||
+			errors.Is(err, layout.ErrNotFound) {
 			result.Manifest, err = false, nil
 		}
 	}
@@ -141,7 +142,8 @@ func (s *site) deleteDangling(ctx context.Context, r *DeleteResult) error {
 // plan finds out what goes and what stays.
 func (r *DeleteResult) plan(ctx context.Context, s *site, desc ocispec.Descriptor) error {
 	tags, whole, err := layout.TagsOf(ctx, s.store, desc.Digest)
-	if err != nil && !isDenied(err) && !errors.Is(err, layout.ErrNotFound) { // listing may need more rights than deleting
+	// listing may need more rights than deleting
+	if err != nil && !isDenied(err) && !errors.Is(err, layout.ErrNotFound) {
 		return err
 	}
 	r.Tags = slices.DeleteFunc(append([]string{}, tags...), func(tag string) bool { return tag == s.loc.Tag })
@@ -175,15 +177,18 @@ func (s *site) explain(err error, r *DeleteResult) error {
 		return err
 	}
 	if s.loc.Tag == "" {
-		return hint.With(err, "this registry deletes nothing through its API: use its own page or tool, or switch deleting on (distribution: storage.delete.enabled)")
+		return hint.With(err, "this registry deletes nothing through its API: use its own page or tool, or switch "+
+			"deleting on (distribution: storage.delete.enabled)")
 	}
 	at := s.loc.Untagged()
 	at.Digest = r.Digest
 	if len(r.Tags) == 0 && !r.TagsUnknown {
-		return hint.With(err, "many registries delete manifests and no tags: %s %s %s deletes what the tag points to, and no other tag does",
+		return hint.With(err, "many registries delete manifests and no tags: %s %s %s deletes what the tag points "+
+			"to, and no other tag does",
 			hint.Delete, at, hint.DeleteTagged)
 	}
-	return hint.With(err, "many registries delete manifests and no tags: %s %s %s deletes what the tag points to, and every other tag that does",
+	return hint.With(err, "many registries delete manifests and no tags: %s %s %s deletes what the tag points to, "+
+		"and every other tag that does",
 		hint.Delete, at, hint.DeleteTagged)
 }
 

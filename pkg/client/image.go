@@ -92,7 +92,9 @@ func (c *Client) Image(ctx context.Context, ref string, opts ImageOptions) (*Ima
 	return result, nil
 }
 
-func (c *call) image(ctx context.Context, loc location.Location, tags []string, opts ImageOptions) (*ImageResult, error) {
+func (c *call) image(
+	ctx context.Context, loc location.Location, tags []string, opts ImageOptions,
+) (*ImageResult, error) {
 	src, err := c.open(ctx, loc, OpenOptions{})
 	if err != nil {
 		return nil, err

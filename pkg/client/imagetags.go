@@ -37,14 +37,16 @@ func imageTags(loc location.Location, tags []string, own string) ([]string, erro
 		return []string{own}, nil
 	}
 	if len(tags) == 0 {
-		return nil, hint.With(location.Errorf(loc.String(), "got a digest, want a tag: the image form has a tag of its own"),
+		return nil, hint.With(location.Errorf(loc.String(),
+			"got a digest, want a tag: the image form has a tag of its own"),
 			"write %s:TAG", loc.Untagged())
 	}
 	var list []string
 	for _, tag := range tags {
 		name := tag + imageSuffix
 		if len(name) > maxTag {
-			err := location.Errorf(loc.String(), "the tag has %d characters, want at most %d, because that of the image form is %d longer",
+			err := location.Errorf(loc.String(),
+				"the tag has %d characters, want at most %d, because that of the image form is %d longer",
 				len(tag), maxTag-len(imageSuffix), len(imageSuffix))
 			return nil, hint.With(err, "name the image form's tag: %s NAME", hint.ImageTag)
 		}
@@ -109,7 +111,10 @@ func checkImageTags(ctx context.Context, store layout.Store, tags []string) ([]*
 func refuseOtherModels(tags []string, are []*tagged, modelHash string) error {
 	for i, is := range are {
 		if is != nil && is.model != modelHash {
-			err := &layout.Error{Object: "tag " + tags[i], Kind: layout.ErrTagExists, Msg: "is the image form of another model"}
+			err := &layout.Error{
+				Object: "tag " + tags[i], Kind: layout.ErrTagExists,
+				Msg: "is the image form of another model",
+			}
 			return hint.With(err, "choose another tag (%s NAME), or leave out %s", hint.ImageTag, hint.NoClobber)
 		}
 	}
@@ -125,7 +130,8 @@ func (p *push) refuseDrift(ctx context.Context) error {
 	}
 	err = &layout.Error{
 		Object: "tag " + left[0], Kind: layout.ErrTagExists,
-		Msg: fmt.Sprintf("is the image form of another model, and %s would move away from it", strings.TrimSuffix(left[0], imageSuffix)),
+		Msg: fmt.Sprintf("is the image form of another model, and %s would move away from it",
+			strings.TrimSuffix(left[0], imageSuffix)),
 	}
 	err = hint.With(err, "%s leaves it as it is", hint.LeaveImage)
 	switch {

@@ -76,7 +76,8 @@ func (l *linkRepos) advise(err error, asked links.Fetcher, o layout.Origin) erro
 	if err == nil || asked != l.next || registry.CheckName(o.Registry, o.Repository) != nil {
 		return err
 	}
-	return hint.With(err, "if you may read that repository, and mean to: %s %s", hint.AllowLinkRepos, o.Registry+"/"+o.Repository)
+	return hint.With(err, "if you may read that repository, and mean to: %s %s", hint.AllowLinkRepos,
+		o.Registry+"/"+o.Repository)
 }
 
 // countedLinks counts what arrives over links.

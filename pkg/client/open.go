@@ -79,7 +79,9 @@ func (c *Client) Resolve(ctx context.Context, ref string) (ocispec.Descriptor, e
 // resolve opens an artifact's place, and asks it what the location stands for. The
 // site's location has the tag that was taken. Where fetch is set, the place gives the
 // image manifest with its digest.
-func (c *Client) resolve(ctx context.Context, loc location.Location, fetch bool) (*site, ocispec.Descriptor, []byte, error) {
+func (c *Client) resolve(
+	ctx context.Context, loc location.Location, fetch bool,
+) (*site, ocispec.Descriptor, []byte, error) {
 	written, unsaid := loc.String(), loc.Reference() == ""
 	if unsaid {
 		loc.Tag = defaultTag
@@ -149,7 +151,8 @@ func (c *call) open(ctx context.Context, loc location.Location, opts OpenOptions
 	case location.KindURL:
 		o.Source, err = c.openURL(ctx, loc.URL)
 	case location.KindHub:
-		err = hint.With(location.Errorf(loc.String(), "is a hub's repository, and no carton"), "%s makes one of its files", hint.Pack)
+		err = hint.With(location.Errorf(loc.String(), "is a hub's repository, and no carton"),
+			"%s makes one of its files", hint.Pack)
 	default:
 		return c.openArtifact(ctx, loc, opts)
 	}

@@ -85,7 +85,8 @@ func (c *Client) Pull(ctx context.Context, ref string, opts PullOptions) (*PullR
 func (o PullOptions) source(ref string) (location.Location, error) {
 	switch {
 	case o.Stream != nil && (o.Output != "" || o.Unpack != "" || o.Force || len(o.From) > 0):
-		return location.Location{}, errors.New("got a stream, and a file or folder to write, to replace or to copy from")
+		return location.Location{}, errors.New(
+			"got a stream, and a file or folder to write, to replace or to copy from")
 	case o.OutputDir != "" && (o.Stream != nil || o.Output != "" || o.Unpack != ""):
 		return location.Location{}, errors.New("got a folder for the file to write, and what is to be written instead")
 	case o.Unpack != "" && (o.Output != "" || o.Thin):
@@ -234,7 +235,9 @@ func (o PullOptions) refuseSource(from location.Location, out string) error {
 }
 
 // writeCarton writes the file that opts ask for, with links if it is a thin one.
-func (c *call) writeCarton(ctx context.Context, src *opened, opts PullOptions, links *carton.Links, copies *carton.Copies, result *PullResult) error {
+func (c *call) writeCarton(
+	ctx context.Context, src *opened, opts PullOptions, links *carton.Links, copies *carton.Copies, result *PullResult,
+) error {
 	o := carton.AssembleOptions{
 		Replace: opts.Force, Thin: links, Concurrency: opts.Concurrency, Copies: copies, Progress: opts.Progress,
 		Resumed: func(n int64) { result.BytesResumed = n },

@@ -41,11 +41,13 @@ func defaultName(loc location.Location, d digest.Digest) (string, error) {
 		}
 		name := strings.TrimSuffix(path.Base(u.Path), location.Ext) + location.Ext
 		if carton.CheckPath(name) != nil || strings.Contains(name, "/") || len(u.Path) < 2 {
-			return "", hint.With(fmt.Errorf("the URL gives no file name"), "name the file: %s FILE%s", hint.Output, location.Ext)
+			return "", hint.With(fmt.Errorf("the URL gives no file name"), "name the file: %s FILE%s", hint.Output,
+				location.Ext)
 		}
 		return name, nil
 	default:
-		return "", hint.With(errors.New("got a carton, and no file or folder to write"), "name one: %s FILE%s, %s DIR", hint.Output, location.Ext, hint.Unpack)
+		return "", hint.With(errors.New("got a carton, and no file or folder to write"), "name one: %s FILE%s, %s DIR",
+			hint.Output, location.Ext, hint.Unpack)
 	}
 	if loc.Tag != "" && loc.Digest == "" {
 		return base + "-" + loc.Tag + location.Ext, nil
@@ -56,7 +58,9 @@ func defaultName(loc location.Location, d digest.Digest) (string, error) {
 // alreadyHere reports whether name is, whole, what the pull would make: for links,
 // which are nil where no thin carton is asked for. Anything else of that name is an
 // error wrapping carton.ErrExist. What a killed pull left beside it is removed then.
-func alreadyHere(ctx context.Context, src carton.Source, name string, links *carton.Links, opts PullOptions) (bool, error) {
+func alreadyHere(
+	ctx context.Context, src carton.Source, name string, links *carton.Links, opts PullOptions,
+) (bool, error) {
 	_, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || opts.Unpack != "" && isEmpty(name) {
 		return false, nil
@@ -72,7 +76,8 @@ func alreadyHere(ctx context.Context, src carton.Source, name string, links *car
 		place.Tidy(name)
 		return true, nil
 	}
-	return false, mayForce(ctx, src, name, opts, &carton.Error{Path: name, Kind: carton.ErrExist, Msg: "exists, and " + what})
+	return false, mayForce(ctx, src, name, opts,
+		&carton.Error{Path: name, Kind: carton.ErrExist, Msg: "exists, and " + what})
 }
 
 // mayForce adds to the error about an output that exists what can be done.
@@ -84,7 +89,8 @@ func mayForce(ctx context.Context, src carton.Source, name string, opts PullOpti
 	case fi.Mode()&fs.ModeSymlink != 0:
 		return hint.With(err, "name what the symlink points to, or another place")
 	case opts.Unpack == "" && fi.IsDir():
-		return hint.With(err, "name a file; %s %s writes one into the folder, %s DIR the members into a folder of their own", hint.OutputDir, name, hint.Unpack)
+		return hint.With(err, "name a file; %s %s writes one into the folder, %s DIR the members into a folder of "+
+			"their own", hint.OutputDir, name, hint.Unpack)
 	case opts.Unpack == "" && !fi.Mode().IsRegular(), opts.Unpack != "" && !fi.IsDir():
 		return hint.With(err, "give another name")
 	case opts.Unpack == "":
@@ -109,7 +115,9 @@ func (o PullOptions) extract() carton.ExtractOptions {
 
 // compare says in what the carton called name differs from what the pull would
 // make, "" for nothing.
-func compare(ctx context.Context, name string, want carton.Source, links *carton.Links, opts PullOptions) (string, error) {
+func compare(
+	ctx context.Context, name string, want carton.Source, links *carton.Links, opts PullOptions,
+) (string, error) {
 	if why, err := place.Foreign(name, opts.Unpack != ""); why != "" || err != nil {
 		return why, err
 	}

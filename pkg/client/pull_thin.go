@@ -47,7 +47,8 @@ func thinLinks(ctx context.Context, src *opened, base string) (*carton.Links, er
 		url = func(d digest.Digest) string { return strings.TrimRight(base, "/") + "/" + d.Encoded() }
 	case url(src.artifact.Descriptor().Digest) == "":
 		err := fmt.Errorf("thin: %s has no address that links could name", src.loc)
-		return nil, hint.With(err, "%s https://HOST/PATH names a server that has every file as PATH/HASH", hint.LinkBase)
+		return nil, hint.With(err, "%s https://HOST/PATH names a server that has every file as PATH/HASH",
+			hint.LinkBase)
 	}
 	return convert.ThinLinks(ctx, src.artifact, url)
 }

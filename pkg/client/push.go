@@ -49,7 +49,9 @@ func parseArtifact(ref string) (location.Location, error) {
 }
 
 // pushFrom opens a source and pushes it.
-func (c *Client) pushFrom(ctx context.Context, from location.Location, ref string, opts PushOptions) (*PushResult, error) {
+func (c *Client) pushFrom(
+	ctx context.Context, from location.Location, ref string, opts PushOptions,
+) (*PushResult, error) {
 	p := &push{verb: "push", opts: opts, name: from.Redacted(), call: c.call()}
 	to, err := p.destination(ref)
 	if err == nil {
@@ -73,7 +75,9 @@ func (c *Client) pushFrom(ctx context.Context, from location.Location, ref strin
 }
 
 // PushSource is Push of a carton that is open. name is what errors call it.
-func (c *Client) PushSource(ctx context.Context, src carton.Source, name, ref string, opts PushOptions) (*PushResult, error) {
+func (c *Client) PushSource(
+	ctx context.Context, src carton.Source, name, ref string, opts PushOptions,
+) (*PushResult, error) {
 	p := &push{verb: "push", opts: opts, src: src, name: name, call: c.call()}
 	to, err := p.destination(ref)
 	if err != nil {
@@ -147,8 +151,10 @@ func (p *push) run(ctx context.Context) (*PushResult, error) {
 		}
 	}
 	if p.opts.Signer != nil && p.site.archive != nil {
-		err := fmt.Errorf("push %s: is an archive, which is written whole, so that nothing in it can be signed", p.site.loc)
-		return nil, hint.With(err, "push into an image layout, oci:DIR, and copy that into the archive with %s", hint.Recursive)
+		err := fmt.Errorf("push %s: is an archive, which is written whole, so that nothing in it can be signed",
+			p.site.loc)
+		return nil, hint.With(err, "push into an image layout, oci:DIR, and copy that into the archive with %s",
+			hint.Recursive)
 	}
 	if err := p.checkTags(ctx); err != nil {
 		return nil, p.blame(err)
@@ -301,7 +307,10 @@ func (p *push) plan(ctx context.Context) (*convert.Forms, *PushResult, error) {
 		}
 	}
 	if isArtifact {
-		result.Source = &SourceArtifact{Reference: p.from.Redacted(), Digest: original.Descriptor().Digest, Copied: copied}
+		result.Source = &SourceArtifact{
+			Reference: p.from.Redacted(), Digest: original.Descriptor().Digest,
+			Copied: copied,
+		}
 	}
 	return forms, result, nil
 }
@@ -311,7 +320,8 @@ func (p *push) expected(forms *convert.Forms) *PushResult {
 	art := forms.Artifact
 	result := &PushResult{
 		Reference: p.site.loc.String(), Tags: p.tags, Digest: art.Digest, ModelHash: p.modelHash(),
-		ArtifactType: art.ArtifactType, Size: art.Size, Layers: []PushedLayer{}, DryRun: p.opts.DryRun, Warnings: p.warnings,
+		ArtifactType: art.ArtifactType, Size: art.Size, Layers: []PushedLayer{}, DryRun: p.opts.DryRun,
+		Warnings: p.warnings,
 	}
 	for _, c := range p.with {
 		result.With = append(result.With, c.result())
@@ -332,7 +342,8 @@ func (p *push) expected(forms *convert.Forms) *PushResult {
 		result.Image = newPushedImage(p.site.loc, p.imageTags, forms)
 		result.Image.Left = p.left
 		if p.site.archive != nil && forms.Image.Complete != nil {
-			result.Warnings = append(result.Warnings, "the image form is read twice: an archive must know what it will hold before it is written")
+			result.Warnings = append(result.Warnings,
+				"the image form is read twice: an archive must know what it will hold before it is written")
 		}
 	}
 	return result

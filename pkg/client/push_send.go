@@ -91,7 +91,8 @@ func (p *push) sendAll(ctx context.Context, forms *convert.Forms, result *PushRe
 		return nil
 	}
 	// The rest may have taken hours: the artifact's way is looked at once more.
-	return store.PutManifest(ctx, art.Descriptor, art.Manifest, layout.PutOptions{Tags: p.tags, NoClobber: p.opts.NoClobber})
+	return store.PutManifest(ctx, art.Descriptor, art.Manifest,
+		layout.PutOptions{Tags: p.tags, NoClobber: p.opts.NoClobber})
 }
 
 // checkClobber refuses to move the artifact's tags, where that was forbidden.
@@ -159,7 +160,8 @@ func (p *push) sign(ctx context.Context, subjects []ocispec.Descriptor, result *
 		result.Signatures, err = signSubjects(ctx, store, subjects, p.opts.Signer, model)
 	}
 	if err != nil {
-		return fmt.Errorf("is there by its digest %s, and could not be signed, so that no tag was moved: %w", subjects[0].Digest, err)
+		return fmt.Errorf("is there by its digest %s, and could not be signed, so that no tag was moved: %w",
+			subjects[0].Digest, err)
 	}
 	for _, image := range subjects[1:] {
 		_, raw, err := store.ResolveManifest(ctx, string(image.Digest))

@@ -98,15 +98,18 @@ func (p *push) explainRefusal(err error) error {
 	}
 	switch mapping := p.opts.Mapping; {
 	case p.verb == copyVerb:
-		err = fmt.Errorf("the registry takes no such manifest, most likely for its artifactType or media types: %w", err)
+		err = fmt.Errorf("the registry takes no such manifest, most likely for its artifactType or media types: %w",
+			err)
 		return hint.With(err, "%s %s %s makes another artifact of it, with another digest, which such registries take",
 			hint.Push, hint.Compat, convert.CompatImageConfig)
 	case mapping.Compat == convert.CompatImage:
 		return fmt.Errorf("the registry does not even take an image: %w", err)
 	case mapping.Compat == convert.CompatImageConfig:
 		err = fmt.Errorf("the registry takes no such image manifest, even with the config of an image: %w", err)
-		return hint.With(err, "%s %s pushes the image form alone, whose layers are an image's too", hint.Compat, convert.CompatImage)
+		return hint.With(err, "%s %s pushes the image form alone, whose layers are an image's too", hint.Compat,
+			convert.CompatImage)
 	}
-	err = fmt.Errorf("the registry takes no such image manifest, most likely for its artifactType or media types: %w", err)
+	err = fmt.Errorf("the registry takes no such image manifest, most likely for its artifactType or media types: %w",
+		err)
 	return hint.With(err, "%s %s pushes what such registries take", hint.Compat, convert.CompatImageConfig)
 }

@@ -45,7 +45,8 @@ type AttachedFile struct {
 
 func newReferrerInfo(desc ocispec.Descriptor) ReferrerInfo {
 	return ReferrerInfo{
-		Digest: desc.Digest, MediaType: desc.MediaType, ArtifactType: desc.ArtifactType, Size: desc.Size, Annotations: desc.Annotations,
+		Digest: desc.Digest, MediaType: desc.MediaType, ArtifactType: desc.ArtifactType, Size: desc.Size,
+		Annotations: desc.Annotations,
 	}
 }
 
@@ -71,7 +72,8 @@ func (c *Client) Referrers(ctx context.Context, ref, artifactType string) (*Refe
 		if r.Manifest != nil {
 			for _, l := range r.Manifest.Layers {
 				info.Files = append(info.Files, AttachedFile{
-					Name: l.Annotations[ocispec.AnnotationTitle], MediaType: l.MediaType, Digest: l.Digest, Size: l.Size,
+					Name: l.Annotations[ocispec.AnnotationTitle], MediaType: l.MediaType, Digest: l.Digest,
+					Size: l.Size,
 				})
 			}
 		}

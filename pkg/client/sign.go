@@ -61,7 +61,9 @@ type Signed struct {
 //
 // A signature says that the signer stands for these hashes. Whether content has them
 // is verified by who reads it; who signs what others made verifies it before.
-func (c *Client) Sign(ctx context.Context, ref string, signer *signature.Signer, opts SignOptions) (*SignResult, error) {
+func (c *Client) Sign(
+	ctx context.Context, ref string, signer *signature.Signer, opts SignOptions,
+) (*SignResult, error) {
 	loc, err := location.Parse(ref)
 	if err != nil {
 		return nil, fmt.Errorf("sign: %w", err)
@@ -73,7 +75,9 @@ func (c *Client) Sign(ctx context.Context, ref string, signer *signature.Signer,
 	return result, nil
 }
 
-func (c *call) sign(ctx context.Context, loc location.Location, signer *signature.Signer, opts SignOptions) (*SignResult, error) {
+func (c *call) sign(
+	ctx context.Context, loc location.Location, signer *signature.Signer, opts SignOptions,
+) (*SignResult, error) {
 	src, err := c.open(ctx, loc, OpenOptions{Plain: true, NoPolicy: true, unlinked: true})
 	if err != nil {
 		return nil, err
@@ -91,7 +95,8 @@ func (c *call) sign(ctx context.Context, loc location.Location, signer *signatur
 	}
 	switch {
 	case name == "" && src.artifact == nil:
-		return nil, hint.With(errors.New("is a carton on a web server, where no signature can be put"), "name a file for it: %s FILE", hint.SignOutput)
+		return nil, hint.With(errors.New("is a carton on a web server, where no signature can be put"),
+			"name a file for it: %s FILE", hint.SignOutput)
 	case name != "" && model == nil:
 		return nil, errors.New("holds no MANIFEST of its author's that could be signed into a file")
 	}
@@ -116,7 +121,8 @@ func (c *call) sign(ctx context.Context, loc location.Location, signer *signatur
 	if err != nil {
 		return nil, err
 	}
-	result.Signatures = append(result.Signatures, Signed{PredicateType: signature.PredicateModel, Path: name, Existed: existed})
+	result.Signatures = append(result.Signatures,
+		Signed{PredicateType: signature.PredicateModel, Path: name, Existed: existed})
 	return result, nil
 }
 
@@ -194,7 +200,10 @@ func putSignature(
 ) (dgst digest.Digest, existed bool, err error) {
 	layer := layout.Layer{
 		Name: "signature", Open: layout.OpenBytes(bundle),
-		Descriptor: ocispec.Descriptor{MediaType: signature.MediaType, Digest: digest.FromBytes(bundle), Size: int64(len(bundle))},
+		Descriptor: ocispec.Descriptor{
+			MediaType: signature.MediaType, Digest: digest.FromBytes(bundle),
+			Size: int64(len(bundle)),
+		},
 	}
 	art, err := newReferrer(subject, signature.MediaType, layer, annotations)
 	if err != nil {

@@ -125,13 +125,15 @@ func isRefusal(err error) bool {
 
 func refused(err error, w wanted, unread []error, file string) error {
 	if len(unread) > 0 {
-		err = fmt.Errorf("%w (and %d referrers that can't be read, of which one: %w)", err, len(unread), errors.New(unread[0].Error()))
+		err = fmt.Errorf("%w (and %d referrers that can't be read, of which one: %w)", err, len(unread),
+			errors.New(unread[0].Error()))
 	}
 	switch {
 	case w.by != "":
 		return hint.With(err, "the policy asks for it: %s", w.by)
 	case errors.Is(err, signature.ErrKeyless):
-		return hint.With(err, "cosign verify --certificate-identity WHO --certificate-oidc-issuer WHERE REF verifies keyless signatures")
+		return hint.With(err,
+			"cosign verify --certificate-identity WHO --certificate-oidc-issuer WHERE REF verifies keyless signatures")
 	case errors.Is(err, signature.ErrNotSigned) && file == "":
 		return hint.With(err, "%s FILE names where a signature is", hint.Signature)
 	}
@@ -165,7 +167,9 @@ func (j judging) bundle(of string, raw []byte) bundle {
 
 // bundles finds what signatures there are. file is where a signature is, "" for where
 // it belongs: among an artifact's referrers, or beside a file.
-func (c *call) bundles(ctx context.Context, o *opened, file string, judge judging) (found []bundle, unread []error, err error) {
+func (c *call) bundles(
+	ctx context.Context, o *opened, file string, judge judging,
+) (found []bundle, unread []error, err error) {
 	if file == "" && o.artifact != nil {
 		return c.referredBundles(ctx, o, judge)
 	}
@@ -196,13 +200,16 @@ type smallReferrers struct {
 }
 
 // Referrers implements [layout.Fetcher].
-func (f *smallReferrers) Referrers(ctx context.Context, subject ocispec.Descriptor, artifactType string) ([]ocispec.Descriptor, error) {
+func (f *smallReferrers) Referrers(
+	ctx context.Context, subject ocispec.Descriptor, artifactType string,
+) ([]ocispec.Descriptor, error) {
 	list, err := f.Fetcher.Referrers(ctx, subject, artifactType)
 	return slices.DeleteFunc(list, func(d ocispec.Descriptor) bool {
 		large := d.Size > maxSignatureManifest
 		if large {
 			f.left = append(f.left, fmt.Errorf("referrer %s: %w", errtext.Quoted(string(d.Digest)), &layout.Error{
-				Kind: layout.ErrLimit, Msg: fmt.Sprintf("has a manifest of %d bytes, and that of a signature has at most %d", d.Size, maxSignatureManifest),
+				Kind: layout.ErrLimit, Msg: fmt.Sprintf(
+					"has a manifest of %d bytes, and that of a signature has at most %d", d.Size, maxSignatureManifest),
 			}))
 		}
 		return large
@@ -211,7 +218,9 @@ func (f *smallReferrers) Referrers(ctx context.Context, subject ocispec.Descript
 
 // referredBundles fetches and judges the bundles that are an artifact's referrers. The
 // smallest come first: junk hides what counts only by being no larger.
-func (c *call) referredBundles(ctx context.Context, o *opened, judge judging) (found []bundle, unread []error, err error) {
+func (c *call) referredBundles(
+	ctx context.Context, o *opened, judge judging,
+) (found []bundle, unread []error, err error) {
 	small := &smallReferrers{Fetcher: o.site.store}
 	f := &reader{Fetcher: small, received: &c.received}
 	referrers, unread, err := layout.ReadReferrers(ctx, f, o.artifact.Descriptor(), signature.MediaType)
@@ -219,7 +228,10 @@ func (c *call) referredBundles(ctx context.Context, o *opened, judge judging) (f
 		return nil, nil, err
 	}
 	if len(referrers) > maxSignatures {
-		err := &layout.Error{Kind: layout.ErrLimit, Msg: fmt.Sprintf("has %d signatures, and at most %d are read", len(referrers), maxSignatures)}
+		err := &layout.Error{
+			Kind: layout.ErrLimit,
+			Msg:  fmt.Sprintf("has %d signatures, and at most %d are read", len(referrers), maxSignatures),
+		}
 		return nil, nil, err
 	}
 	unread = append(unread, small.left...)
@@ -273,11 +285,17 @@ func isAboutContent(err error) bool {
 // bundleOf returns the one blob of a referrer that is a signature.
 func bundleOf(r layout.Referrer, most int64) (ocispec.Descriptor, error) {
 	if r.Manifest == nil || len(r.Manifest.Layers) != 1 || r.Manifest.Layers[0].MediaType != signature.MediaType {
-		return ocispec.Descriptor{}, &layout.Error{Kind: layout.ErrFormat, Msg: "is no signature: it has not one layer of a bundle"}
+		return ocispec.Descriptor{}, &layout.Error{
+			Kind: layout.ErrFormat,
+			Msg:  "is no signature: it has not one layer of a bundle",
+		}
 	}
 	desc := r.Manifest.Layers[0]
 	if desc.Size > most {
-		err := &layout.Error{Kind: layout.ErrLimit, Msg: fmt.Sprintf("has a bundle of %d bytes, and that of this model has at most %d", desc.Size, most)}
+		err := &layout.Error{
+			Kind: layout.ErrLimit,
+			Msg:  fmt.Sprintf("has a bundle of %d bytes, and that of this model has at most %d", desc.Size, most),
+		}
 		return ocispec.Descriptor{}, err
 	}
 	return desc, nil

@@ -56,8 +56,10 @@ func (c *Client) Tag(ctx context.Context, ref string, tags []string, opts TagOpt
 		if registry.CheckTag(tag) == nil {
 			continue
 		}
-		err := location.Errorf(tag, "is no tag, want at most %d letters, digits and ._-, of which no . or - first", maxTag)
-		if other, bad := location.Parse(tag); bad == nil && other.IsArtifact() && other.Untagged() == loc.Untagged() && other.Tag != "" {
+		err := location.Errorf(tag, "is no tag, want at most %d letters, digits and ._-, of which no . or - first",
+			maxTag)
+		if other, bad := location.Parse(tag); bad == nil && other.IsArtifact() && other.Untagged() == loc.Untagged() &&
+			other.Tag != "" {
 			return nil, hint.With(fmt.Errorf("tag: %w", err), "write the tag alone: %s", other.Tag)
 		}
 		if strings.ContainsRune(tag, '/') {
@@ -69,11 +71,15 @@ func (c *Client) Tag(ctx context.Context, ref string, tags []string, opts TagOpt
 	if err != nil {
 		return nil, fmt.Errorf("tag %s: %w", loc, err)
 	}
-	result := &TagResult{Reference: s.loc.String(), Digest: desc.Digest, MediaType: desc.MediaType, Size: desc.Size, Tags: tags}
+	result := &TagResult{
+		Reference: s.loc.String(), Digest: desc.Digest, MediaType: desc.MediaType, Size: desc.Size,
+		Tags: tags,
+	}
 	if err := result.lookAtImages(ctx, s, content); err != nil {
 		return nil, fmt.Errorf("tag %s: %w", loc, err)
 	}
-	if err := s.store.PutManifest(ctx, desc, content, layout.PutOptions{Tags: tags, NoClobber: opts.NoClobber}); err != nil {
+	if err := s.store.PutManifest(ctx, desc, content,
+		layout.PutOptions{Tags: tags, NoClobber: opts.NoClobber}); err != nil {
 		return nil, fmt.Errorf("tag %s: %w", loc, err)
 	}
 	result.Seconds = seconds(start)

@@ -56,7 +56,10 @@ var infoRules = []struct {
 	{"runner.runner_compat_version", "run.carton.runner.compat-version", "", nil},
 	{"required_platforms", "run.carton.platforms", "", nil},
 	{"model_name", ocispec.AnnotationTitle, "name, title", func(d *Descriptor, v string) { d.Name, d.Title = v, v }},
-	{"short_description", ocispec.AnnotationDescription, "description", func(d *Descriptor, v string) { d.Description = v }},
+	{
+		"short_description", ocispec.AnnotationDescription, "description",
+		func(d *Descriptor, v string) { d.Description = v },
+	},
 	{"license", ocispec.AnnotationLicenses, "licenses", func(d *Descriptor, v string) { d.Licenses = []string{v} }},
 	{"repository", ocispec.AnnotationSource, "sourceURL", func(d *Descriptor, v string) { d.SourceURL = v }},
 	{"homepage", ocispec.AnnotationURL, "docURL", func(d *Descriptor, v string) { d.DocURL = v }},

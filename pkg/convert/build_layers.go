@@ -38,13 +38,17 @@ func newPlanner(members []carton.Member, info *carton.Info, opts Options, extras
 func (p *planner) layers() ([]*layer, error) {
 	for i := range p.members {
 		if m := &p.members[i]; m.Target != "" && p.final(m) == nil {
-			return nil, &carton.Error{Path: m.Path, Kind: carton.ErrFormat, Msg: "is a symlink whose target is not in the carton"}
+			return nil, &carton.Error{
+				Path: m.Path, Kind: carton.ErrFormat,
+				Msg: "is a symlink whose target is not in the carton",
+			}
 		}
 	}
 	b, ok := p.chooseBundling()
 	layers := append(p.layersFor(b), p.extras...)
 	if !ok {
-		return nil, hint.With(fmt.Errorf("the carton makes %d layers, want at most %d", len(layers), p.opts.maxLayers()),
+		return nil, hint.With(fmt.Errorf("the carton makes %d layers, want at most %d", len(layers),
+			p.opts.maxLayers()),
 			"bundle larger members (%s), or leave the choice to the mapping", hint.BundleBelow)
 	}
 	return layers, nil

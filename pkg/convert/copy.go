@@ -156,8 +156,12 @@ func (s *Source) checkLeft(i int) error {
 	if s.layers[i].format == formatRaw {
 		return nil
 	}
-	err := s.inLayer(i, &layout.Error{Object: s.nameOf(i), Kind: layout.ErrFormat, Msg: "is a tar that MANIFEST lists nothing of, and is not published unchecked"})
-	return hint.With(err, "crane copy copies an artifact without looking into it; %s or another option of form makes a new artifact of the carton alone", hint.Layers)
+	err := s.inLayer(i, &layout.Error{
+		Object: s.nameOf(i), Kind: layout.ErrFormat,
+		Msg: "is a tar that MANIFEST lists nothing of, and is not published unchecked",
+	})
+	return hint.With(err, "crane copy copies an artifact without looking into it; %s or another option of form "+
+		"makes a new artifact of the carton alone", hint.Layers)
 }
 
 // checkDiffID compares the digest of a layer without compression with what the
@@ -180,7 +184,10 @@ func (s *Source) Wrapped() bool { return s.generated[carton.InfoName] != nil }
 func (s *Source) blobLayer(desc ocispec.Descriptor, name string) layout.Layer {
 	l := layout.Layer{Descriptor: desc, Name: name}
 	l.Open = func(ctx context.Context, off int64) (io.ReadCloser, error) { return s.openDesc(ctx, desc, off, -1) }
-	l.OpenRange = func(ctx context.Context, off, n int64) (io.ReadCloser, error) { return s.openDesc(ctx, desc, off, n) }
+	l.OpenRange = func(ctx context.Context, off, n int64) (io.ReadCloser, error) {
+		return s.openDesc(ctx, desc, off,
+			n)
+	}
 	if s.opts.Origin != (layout.Origin{}) {
 		l.Origins = []layout.Origin{s.opts.Origin}
 	}

@@ -50,7 +50,10 @@ func (b *builder) planImage(artifact []*layer) ([]*layer, error) {
 
 // head begins the first tar of an image.
 func (b *builder) head() *layer {
-	return &layer{name: headName, category: categoryConfig, format: formatTar, modelsLink: needsModelsLink(b.src.Manifest())}
+	return &layer{
+		name: headName, category: categoryConfig, format: formatTar,
+		modelsLink: needsModelsLink(b.src.Manifest()),
+	}
 }
 
 // before puts the first tar of an image before others, unless it holds nothing.
@@ -136,7 +139,8 @@ func (s *imageSpec) build() (*layout.Artifact, error) {
 			return nil, err
 		}
 		if f == formatTar && l.diffID != l.Digest {
-			return nil, bad("layer %s is not compressed, but has another digest without compression: %s", l.Digest, l.diffID)
+			return nil, bad("layer %s is not compressed, but has another digest without compression: %s", l.Digest,
+				l.diffID)
 		}
 		spec.Layers, diffIDs = append(spec.Layers, l.Layer), append(diffIDs, l.diffID)
 	}

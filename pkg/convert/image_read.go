@@ -57,7 +57,8 @@ func withoutExtras(m *ocispec.Manifest) (*ocispec.Manifest, error) {
 		if _, form, ok := parseMediaType(d.MediaType); extra(d) && (!ok || form != formatRaw) {
 			return nil, &layout.Error{
 				Object: d.Digest.String(), Kind: layout.ErrFormat,
-				Msg: fmt.Sprintf("is a layer of type %.128q that is marked with %s: only plain files are", d.MediaType, AnnotationExtra),
+				Msg: fmt.Sprintf("is a layer of type %.128q that is marked with %s: only plain files are", d.MediaType,
+					AnnotationExtra),
 			}
 		}
 	}

@@ -72,7 +72,8 @@ func (s *Source) open(ctx context.Context) error {
 	}
 	if !found && s.mapped() {
 		return &layout.Error{
-			Object: "artifact", Kind: layout.ErrFormat, Msg: "has no " + carton.ManifestName + ", which every artifact of mapping " + Mapping + " has",
+			Object: "artifact", Kind: layout.ErrFormat,
+			Msg: "has no " + carton.ManifestName + ", which every artifact of mapping " + Mapping + " has",
 		}
 	}
 	if !found {
@@ -121,7 +122,8 @@ func checkModelArtifact(m *ocispec.Manifest) error {
 	case artifact && (config || emptyConfig), m.ArtifactType == "" && (config || isMappedImage(m)):
 	case artifact:
 		return &layout.Error{
-			Object: "artifact", Kind: layout.ErrFormat, Msg: fmt.Sprintf("is a model, and its config has the media type %.128q", m.Config.MediaType),
+			Object: "artifact", Kind: layout.ErrFormat,
+			Msg: fmt.Sprintf("is a model, and its config has the media type %.128q", m.Config.MediaType),
 		}
 	default:
 		return errOtherKind(m)

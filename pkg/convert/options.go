@@ -118,7 +118,8 @@ func (o Options) KeepsForm() bool {
 func (o Options) withDefaults() (Options, error) {
 	if o.Compat == CompatImage {
 		if o.Image || o.ImageSubject || o.Readme {
-			return o, errors.New("compat: an image alone has no artifact beside it to refer to or to have a readme: it goes without Image, ImageSubject and Readme")
+			return o, errors.New("compat: an image alone has no artifact beside it to refer to or to have a readme: " +
+				"it goes without Image, ImageSubject and Readme")
 		}
 		o.Image = true
 	}
@@ -133,9 +134,11 @@ func (o Options) withDefaults() (Options, error) {
 	case o.Layers != FormRaw && o.Layers != FormTar:
 		return o, fmt.Errorf("layers: got %q, want %s or %s", o.Layers, FormRaw, FormTar)
 	case !family:
-		return o, fmt.Errorf("media types: got %q, want %s, %s or %s", o.MediaTypes, FamilyCNAI, FamilyCNCF, FamilyDraft)
+		return o, fmt.Errorf("media types: got %q, want %s, %s or %s", o.MediaTypes, FamilyCNAI, FamilyCNCF,
+			FamilyDraft)
 	case !slices.Contains([]Compression{CompressNone, CompressZstd, CompressGzip}, o.Compress):
-		return o, fmt.Errorf("compression: got %q, want %s, %s or %s", o.Compress, CompressNone, CompressZstd, CompressGzip)
+		return o, fmt.Errorf("compression: got %q, want %s, %s or %s", o.Compress, CompressNone, CompressZstd,
+			CompressGzip)
 	case !slices.Contains([]Compat{CompatNone, CompatImageConfig, CompatImage}, o.Compat):
 		return o, fmt.Errorf("compat: got %q, want %s, %s or nothing", o.Compat, CompatImageConfig, CompatImage)
 	case o.Readme && o.MediaTypes == FamilyDraft:

@@ -26,7 +26,8 @@ type otherKind struct {
 
 // unpacks is the hint for what another program can unpack.
 func unpacks(how string) hint.Hint {
-	return hint.New("%s; %s DIR REF2 %s NAME %s REQ makes a carton of the folder", hint.Text(how), hint.Push, hint.Runner, hint.FrameworkVersion)
+	return hint.New("%s; %s DIR REF2 %s NAME %s REQ makes a carton of the folder", hint.Text(how), hint.Push,
+		hint.Runner, hint.FrameworkVersion)
 }
 
 // otherKinds are looked for in this order: programs put layers of their own
@@ -43,28 +44,41 @@ var otherKinds = []otherKind{
 	{
 		"a model of Docker Model Runner, in Docker's own format",
 		[]string{"application/vnd.docker.ai."},
-		hint.New("docker model pull REF runs it; oras blob fetch --output model.gguf REPOSITORY@DIGEST gets one of its files, and %s makes a carton of that", hint.Pack),
+		hint.New("docker model pull REF runs it; oras blob fetch --output model.gguf REPOSITORY@DIGEST gets one of "+
+			"its files, and %s makes a carton of that", hint.Pack),
 	},
 	{
 		"a model of ollama",
 		[]string{"application/vnd.ollama.image."},
-		hint.New("ollama pull REF runs it; oras blob fetch --output model.gguf REPOSITORY@DIGEST gets its weights, and %s makes a carton of those", hint.Pack),
+		hint.New("ollama pull REF runs it; oras blob fetch --output model.gguf REPOSITORY@DIGEST gets its weights, "+
+			"and %s makes a carton of those", hint.Pack),
 	},
 	{"a Helm chart", []string{"application/vnd.cncf.helm."}, hint.New("helm pull oci://REPOSITORY gets it")},
-	{"a WebAssembly component", []string{"application/vnd.wasm."}, hint.New("wkg oci pull REF gets it; %s %s wasm makes a carton of it", hint.Pack, hint.Runner)},
+	{
+		"a WebAssembly component",
+		[]string{"application/vnd.wasm."},
+		hint.New("wkg oci pull REF gets it; %s %s wasm makes a carton of it", hint.Pack, hint.Runner),
+	},
 	{
 		"a signature or an attestation",
-		[]string{"application/vnd.dev.cosign.", "application/vnd.dev.sigstore.", "application/vnd.in-toto", "application/vnd.cncf.notary."},
+		[]string{
+			"application/vnd.dev.cosign.", "application/vnd.dev.sigstore.", "application/vnd.in-toto",
+			"application/vnd.cncf.notary.",
+		},
 		hint.New("name the artifact that it is about"),
 	},
 	{
 		"a container image",
 		[]string{ocispec.MediaTypeImageConfig, "application/vnd.docker.container.image.v1+json"},
-		unpacks("crane export REF - | tar -x -C DIR unpacks it, a model in an image (a modelcar) too; where DIR then has a MANIFEST, it is a carton"),
+		unpacks("crane export REF - | tar -x -C DIR unpacks it, a model in an image (a modelcar) too; where DIR " +
+			"then has a MANIFEST, it is a carton"),
 	},
 	{
 		"a folder of files, as oras pushes them",
-		[]string{"application/vnd.unknown.artifact.v1", "application/vnd.unknown.config.v1+json", ocispec.MediaTypeEmptyJSON},
+		[]string{
+			"application/vnd.unknown.artifact.v1", "application/vnd.unknown.config.v1+json",
+			ocispec.MediaTypeEmptyJSON,
+		},
 		unpacks("oras pull REF -o DIR gets them"),
 	},
 }
@@ -92,7 +106,8 @@ func errOtherKind(m *ocispec.Manifest) error {
 	if m.ArtifactType != "" {
 		err = notModel("its artifactType is %.128q", m.ArtifactType)
 	}
-	return hint.With(err, "oras manifest fetch REF shows what it is; oras pull REF -o DIR gets its files, if it names them")
+	return hint.With(err,
+		"oras manifest fetch REF shows what it is; oras pull REF -o DIR gets its files, if it names them")
 }
 
 func notModel(format string, args ...any) error {

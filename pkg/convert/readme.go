@@ -45,7 +45,10 @@ func findExtras(src carton.Source, info *carton.Info, members []carton.Member) (
 				Msg: fmt.Sprintf("is %d bytes, want at most %d for a registry's page", m.Size, int64(maxExtraBytes)),
 			}
 		case m != nil:
-			open := func(ctx context.Context, off int64) (io.ReadCloser, error) { return openFrom(ctx, src, m.Path, off) }
+			open := func(ctx context.Context, off int64) (io.ReadCloser, error) {
+				return openFrom(ctx, src, m.Path,
+					off)
+			}
 			found = append(found, newExtra(want.name, digestOf(m.Hash), m.Size, open))
 		case want.name == "README.md" && info.ModelDescription != "" && len(info.ModelDescription) <= maxExtraBytes:
 			text := []byte(info.ModelDescription)

@@ -92,7 +92,8 @@ func layerName(annotations map[string]string) (string, error) {
 	}
 	return "", &layout.Error{
 		Object: "layer", Kind: layout.ErrFormat,
-		Msg: fmt.Sprintf("has no name: want the annotation %s, %s or %s", filepathCNAI, filepathCNCF, ocispec.AnnotationTitle),
+		Msg: fmt.Sprintf("has no name: want the annotation %s, %s or %s", filepathCNAI, filepathCNCF,
+			ocispec.AnnotationTitle),
 	}
 }
 

@@ -128,7 +128,10 @@ func (s *Source) add(path string, p *place) error {
 	}
 	e, ok := s.carton.Lookup(path)
 	if !ok {
-		return &carton.Error{Path: path, Kind: carton.ErrFormat, Msg: "is in the artifact, but is not listed in MANIFEST"}
+		return &carton.Error{
+			Path: path, Kind: carton.ErrFormat,
+			Msg: "is in the artifact, but is not listed in MANIFEST",
+		}
 	}
 	if s.places[path] != nil {
 		return &carton.Error{Path: path, Kind: carton.ErrInsecurePath, Msg: "is in the artifact twice"}
@@ -201,7 +204,8 @@ func (s *Source) finish() error {
 		p := s.places[e.Path]
 		if p == nil {
 			return &carton.Error{
-				Path: e.Path, Kind: carton.ErrFormat, Msg: "is listed in MANIFEST, but no layer of the artifact holds it",
+				Path: e.Path, Kind: carton.ErrFormat,
+				Msg: "is listed in MANIFEST, but no layer of the artifact holds it",
 			}
 		}
 		m := carton.Member{Path: e.Path, Target: p.link, Hash: e.Hash, Size: p.size, Place: carton.PlaceBlob}

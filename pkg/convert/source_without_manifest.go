@@ -87,7 +87,8 @@ func (s *Source) listAll(ctx context.Context) ([]foundFile, error) {
 	}
 	if len(files) > carton.MaxMembers {
 		return nil, &carton.Error{
-			Kind: carton.ErrLimit, Msg: fmt.Sprintf("the artifact holds %d files, want at most %d", len(files), carton.MaxMembers),
+			Kind: carton.ErrLimit, Msg: fmt.Sprintf("the artifact holds %d files, want at most %d", len(files),
+				carton.MaxMembers),
 		}
 	}
 	return files, nil
@@ -117,7 +118,8 @@ func (s *Source) hashTars(ctx context.Context, files []foundFile) error {
 				return nil
 			}
 			// The list of a large tar came through ranges that nobody verified.
-			if at >= len(files) || files[at].path != h.Path || files[at].place.off != h.Offset || files[at].place.link != h.Target {
+			if at >= len(files) || files[at].path != h.Path || files[at].place.off != h.Offset ||
+				files[at].place.link != h.Target {
 				return errTarChanged(h.Path)
 			}
 			f := &files[at]
@@ -149,7 +151,10 @@ func (s *Source) useFiles(files []foundFile, prefix string) error {
 		if f.hash == "" {
 			end := finalFile(f, byPath)
 			if end == nil {
-				return &carton.Error{Path: f.path, Kind: carton.ErrFormat, Msg: "is a symlink that ends at no file of the artifact"}
+				return &carton.Error{
+					Path: f.path, Kind: carton.ErrFormat,
+					Msg: "is a symlink that ends at no file of the artifact",
+				}
 			}
 			f.hash = end.hash
 		}

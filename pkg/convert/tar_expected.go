@@ -62,8 +62,12 @@ func (s *Source) checkTar(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	t := &expectedTar{name: desc.Digest.String(), plan: plan, wrong: "the tar layer is not what mapping " + Mapping + " makes of its members"}
-	if l.format == formatTar && plan.Size() != desc.Size || s.hasModelsLink(i) && !slices.Contains(entries, modelsLink) {
+	t := &expectedTar{
+		name: desc.Digest.String(), plan: plan,
+		wrong: "the tar layer is not what mapping " + Mapping + " makes of its members",
+	}
+	if l.format == formatTar && plan.Size() != desc.Size ||
+		s.hasModelsLink(i) && !slices.Contains(entries, modelsLink) {
 		return t.differs()
 	}
 	files := 0
@@ -141,8 +145,10 @@ func (t *expectedTar) differs() error {
 		Object: t.name, Kind: layout.ErrFormat,
 		Msg: cmp.Or(t.wrong, "the tar layer is not what its annotation "+AnnotationMembers+" says"),
 	})
-	return hint.With(err, "a program that changes dates or owners in tar layers (regctl image mod, skopeo with another compression) makes others of them:"+
-		" copy the artifact as it was pushed; to get at this copy's files: oras blob fetch --output - REPOSITORY@%s | tar -x -C DIR, and compare them with MANIFEST", t.name)
+	return hint.With(err, "a program that changes dates or owners in tar layers (regctl image mod, skopeo with "+
+		"another compression) makes others of them:"+
+		" copy the artifact as it was pushed; to get at this copy's files: oras blob fetch --output - REPOSITORY@%s "+
+		"| tar -x -C DIR, and compare them with MANIFEST", t.name)
 }
 
 // planOf makes the plan of a listed tar layer. Lines are looked up in m, line 0

@@ -103,7 +103,10 @@ func (s *Source) verifyForeignTar(i int, r io.Reader) error {
 
 // errTarChanged: a list of a large tar comes through ranges that nobody verified.
 func errTarChanged(object string) error {
-	return &layout.Error{Object: object, Kind: layout.ErrDigest, Msg: "the tar layer is not what it was when it was listed"}
+	return &layout.Error{
+		Object: object, Kind: layout.ErrDigest,
+		Msg: "the tar layer is not what it was when it was listed",
+	}
 }
 
 // verifyContent reads a member's content to its end.

@@ -32,7 +32,8 @@ func shell(arg any) any {
 func Quote(s string) string {
 	plain, printable := s != "" && s[0] != '=', utf8.ValidString(s)
 	for _, r := range s {
-		plain = plain && (r >= utf8.RuneSelf || unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("@%+=:,./_-", r))
+		plain = plain && (r >= utf8.RuneSelf || unicode.IsLetter(r) || unicode.IsDigit(r) ||
+			strings.ContainsRune("@%+=:,./_-", r))
 		printable = printable && unicode.IsPrint(r)
 	}
 	switch {

@@ -63,7 +63,8 @@ func (o Options) Cached(repository, revision string) (string, error) {
 
 func errNotCached(format string, args ...any) error {
 	err := errtext.WithKind(fmt.Errorf(format, args...), fs.ErrNotExist)
-	return hint.With(err, "HF_HUB_OFFLINE forbids asking the hub: unset it, or fetch the repository with hf download first")
+	return hint.With(err,
+		"HF_HUB_OFFLINE forbids asking the hub: unset it, or fetch the repository with hf download first")
 }
 
 func isDir(name string) bool {

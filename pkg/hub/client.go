@@ -33,7 +33,10 @@ func New(o Options) (*Client, error) {
 		return nil, hint.With(errors.New("the environment forbids asking a hub: HF_HUB_OFFLINE"),
 			"name the folder of the repository in the cache instead, models--ORG--NAME, or unset HF_HUB_OFFLINE")
 	}
-	c := &Client{agent: cmp.Or(o.UserAgent, "carton-oci"), policy: o.Policy, cache: o.Cache, buffers: make(chan []byte, Ahead/pieceBytes)}
+	c := &Client{
+		agent: cmp.Or(o.UserAgent, "carton-oci"), policy: o.Policy, cache: o.Cache,
+		buffers: make(chan []byte, Ahead/pieceBytes),
+	}
 	var err error
 	if c.endpoint, c.authorization, err = readEndpoint(o); err != nil {
 		return nil, err

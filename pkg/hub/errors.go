@@ -23,7 +23,8 @@ func listf(format string, args ...any) error {
 }
 
 // ErrGated: a repository whose owner asks for more than an account.
-var ErrGated = errtext.WithKind(errors.New("the repository is gated: who reads it must have been granted access"), fs.ErrPermission)
+var ErrGated = errtext.WithKind(errors.New("the repository is gated: who reads it must have been granted access"),
+	fs.ErrPermission)
 
 // disabled is what the hub says of a repository that it has taken out of service.
 const disabled = "Access to this resource is disabled."
@@ -46,7 +47,8 @@ func (c *Client) refusal(resp *http.Response) error {
 	case status == http.StatusForbidden && said == disabled, code == "DisabledRepo":
 		err = errDisabled()
 	case status == http.StatusUnavailableForLegalReasons:
-		err = errtext.WithKind(errors.New("the hub may not give the repository away, for legal reasons"), fs.ErrPermission)
+		err = errtext.WithKind(errors.New("the hub may not give the repository away, for legal reasons"),
+			fs.ErrPermission)
 	case code == "RevisionNotFound":
 		err = hint.With(errtext.WithKind(errors.New("the repository has no such revision"), fs.ErrNotExist),
 			"a revision is a branch, a tag or a commit: hf:ORG/NAME@REV")
@@ -56,9 +58,11 @@ func (c *Client) refusal(resp *http.Response) error {
 		err = c.hintAccess(errtext.WithKind(errors.New("the hub has no such repository"), fs.ErrNotExist))
 	case status == http.StatusUnauthorized && c.authorization == "":
 		// The hub does not tell what is missing from what is private.
-		err = c.hintAccess(errtext.WithKind(errors.New("the hub has no such repository, or it is private"), fs.ErrNotExist))
+		err = c.hintAccess(errtext.WithKind(errors.New("the hub has no such repository, or it is private"),
+			fs.ErrNotExist))
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		err = c.hintAccess(errtext.WithKind(fmt.Errorf("the hub refuses: %d %s", status, http.StatusText(status)), fs.ErrPermission))
+		err = c.hintAccess(errtext.WithKind(fmt.Errorf("the hub refuses: %d %s", status, http.StatusText(status)),
+			fs.ErrPermission))
 	default:
 		return nil
 	}
@@ -80,12 +84,15 @@ func (e *saidError) Unwrap() error { return e.error }
 // hintAccess says what to do about a repository that not everybody may read.
 func (c *Client) hintAccess(err error) error {
 	if c.authorization == "" {
-		return hint.With(err, "no token was sent: for a private or gated repository set HF_TOKEN, or run hf auth login; check the name's spelling, too")
+		return hint.With(err, "no token was sent: for a private or gated repository set HF_TOKEN, or run hf auth "+
+			"login; check the name's spelling, too")
 	}
 	if errors.Is(err, ErrGated) {
-		return hint.With(err, "ask for access on the repository's page at %s, with the account that the token is of", c.endpoint)
+		return hint.With(err, "ask for access on the repository's page at %s, with the account that the token is of",
+			c.endpoint)
 	}
-	return hint.With(err, "check the name's spelling, and that the token in HF_TOKEN, or of hf auth login, may read the repository")
+	return hint.With(err,
+		"check the name's spelling, and that the token in HF_TOKEN, or of hf auth login, may read the repository")
 }
 
 // advise adds to the error of a request what says where the hub is, or which limit
@@ -109,7 +116,8 @@ func (c *Client) advise(err error) error {
 	case errors.As(err, &unknown):
 		return hint.With(err, "name the authority of the hub, or of the proxy before it, with %s", hint.CAFile)
 	case errors.As(err, &dns) && dns.IsNotFound, errors.As(err, &op) && op.Op == "dial":
-		return hint.With(err, "HF_ENDPOINT names the hub, huggingface.co where it is not set; where a proxy is needed, HTTPS_PROXY names it")
+		return hint.With(err, "HF_ENDPOINT names the hub, huggingface.co where it is not set; where a proxy is "+
+			"needed, HTTPS_PROXY names it")
 	}
 	return err
 }

@@ -157,7 +157,8 @@ func (f *file) check(resp *http.Response) error {
 		size, err := strconv.ParseInt(h.Get("X-Linked-Size"), 10, 64)
 		switch commit := h.Get("X-Repo-Commit"); {
 		case commit != "" && commit != f.snapshot.Commit:
-			return f.failed(listf("it is said to be of the commit %s, want %s", errtext.Quote(commit), f.snapshot.Commit))
+			return f.failed(listf("it is said to be of the commit %s, want %s", errtext.Quote(commit),
+				f.snapshot.Commit))
 		case etag != "" && f.hash != "" && etag != f.hash:
 			return f.failed(listf("its hash is said to be %s, and the list says %s", errtext.Quote(etag), f.hash))
 		case err == nil && size != f.size:
@@ -181,7 +182,8 @@ const largest = 400e9
 // refusal is the client's, about a file.
 func (f *file) refusal(resp *http.Response) error {
 	if resp.StatusCode == http.StatusBadRequest && f.size > largest {
-		return hint.With(errXet, "files over %s are given so: the hub's own tool, hf download, fetches them", errtext.Size(largest))
+		return hint.With(errXet, "files over %s are given so: the hub's own tool, hf download, fetches them",
+			errtext.Size(largest))
 	}
 	return f.snapshot.client.refusal(resp)
 }
@@ -190,5 +192,8 @@ func (f *file) failed(err error) error { return fmt.Errorf("%s: %w", errtext.Quo
 
 // errGit is for a file that is not the one in the list.
 func (f *file) errGit(got string) error {
-	return &carton.Error{Path: f.path, Kind: carton.ErrChecksum, Msg: fmt.Sprintf("the hub sent content with the git hash %s, and lists %s", got, f.git)}
+	return &carton.Error{
+		Path: f.path, Kind: carton.ErrChecksum,
+		Msg: fmt.Sprintf("the hub sent content with the git hash %s, and lists %s", got, f.git),
+	}
 }

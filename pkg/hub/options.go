@@ -135,8 +135,10 @@ func readEndpoint(o Options) (endpoint *url.URL, authorization string, err error
 	}
 	secret.AddTyped(text)
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, "", hint.With(fmt.Errorf("the hub's address: got %q, want https://host", secret.Redact(text)), "HF_ENDPOINT is the hub's address")
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.RawQuery != "" ||
+		u.Fragment != "" {
+		return nil, "", hint.With(fmt.Errorf("the hub's address: got %q, want https://host", secret.Redact(text)),
+			"HF_ENDPOINT is the hub's address")
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 	switch {

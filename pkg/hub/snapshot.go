@@ -108,7 +108,8 @@ func (s *Snapshot) resolve(ctx context.Context, revision string) error {
 	case off:
 		return errDisabled()
 	case !hubname.IsCommit(sha):
-		return listf("the revision %s is the commit %s, want 40 hex digits", errtext.Quote(revision), errtext.Quote(sha))
+		return listf("the revision %s is the commit %s, want 40 hex digits", errtext.Quote(revision),
+			errtext.Quote(sha))
 	case hubname.IsCommit(revision) && sha != revision:
 		return listf("the commit %s is said to be the commit %s", revision, sha)
 	}
@@ -225,7 +226,8 @@ func (s *Snapshot) entry(r *jsonstream.Reader) (*file, error) {
 	case f.path == "" || f.size < 0 || f.size > maxFile:
 		return nil, fmt.Errorf("the file %s has the size %d", name, f.size)
 	case large.there && (!sha256hex.Is(large.oid) || large.size != f.size):
-		return nil, fmt.Errorf("the large file %s has the sha256 %s and the sizes %d and %d", name, errtext.Quote(large.oid), large.size, f.size)
+		return nil, fmt.Errorf("the large file %s has the sha256 %s and the sizes %d and %d", name,
+			errtext.Quote(large.oid), large.size, f.size)
 	case !large.there && !hubname.IsCommit(f.git):
 		return nil, fmt.Errorf("the file %s has the git hash %s", name, errtext.Quote(f.git))
 	}

@@ -114,7 +114,10 @@ func cost(tensors ...*modelfile.Tensor) (n int64) {
 
 // errTooMany is the error for more tensors than are listed.
 func errTooMany(opts Options) error {
-	err := error(&carton.Error{Path: opts.Member, Kind: carton.ErrLimit, Msg: fmt.Sprintf("its tensors take more than %d bytes of memory", MaxListedBytes)})
+	err := error(&carton.Error{
+		Path: opts.Member, Kind: carton.ErrLimit,
+		Msg: fmt.Sprintf("its tensors take more than %d bytes of memory", MaxListedBytes),
+	})
 	if opts.Member == "" {
 		err = hint.With(err, "look into one file with %s", hint.Member)
 	}

@@ -28,7 +28,8 @@ func shardSets(
 	if err != nil {
 		return nil, nil, err
 	}
-	slices.SortStableFunc(indexes, func(a, b shardIndex) int { return cmp.Compare(len(path.Base(a.Path)), len(path.Base(b.Path))) })
+	slices.SortStableFunc(indexes,
+		func(a, b shardIndex) int { return cmp.Compare(len(path.Base(a.Path)), len(path.Base(b.Path))) })
 	paths := map[string]bool{} // of members
 	for _, m := range members {
 		paths[m.Path] = len(indexes) > 0
@@ -107,7 +108,8 @@ func ggufCopies(sets []*partSet) map[string]bool {
 // what follows a dot, and the same layout.
 func isVariant(file string, layouts map[string]layout) bool {
 	name := file[:len(file)-len("."+filekind.Safetensors)]
-	for i := strings.LastIndexByte(name, '.'); i > strings.LastIndexByte(name, '/')+1; i = strings.LastIndexByte(name[:i], '.') {
+	base := strings.LastIndexByte(name, '/') + 1
+	for i := strings.LastIndexByte(name, '.'); i > base; i = strings.LastIndexByte(name[:i], '.') {
 		if l := layouts[file]; l.tensors > 0 && layouts[name[:i]+file[len(name):]] == l {
 			return true
 		}

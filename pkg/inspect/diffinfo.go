@@ -33,7 +33,10 @@ func (d *Difference) compareInfo(ctx context.Context, a, b carton.Source) error 
 		info, err := carton.ParseInfo(text)
 		if err != nil {
 			note := strings.TrimPrefix(err.Error(), carton.InfoName+": ")
-			d.Notes = append(d.Notes, Note{Member: carton.InfoName, Text: [2]string{"of the first carton: ", "of the second carton: "}[n] + note})
+			d.Notes = append(d.Notes, Note{
+				Member: carton.InfoName,
+				Text:   [2]string{"of the first carton: ", "of the second carton: "}[n] + note,
+			})
 			return nil
 		}
 		for _, f := range info.Fields() {

@@ -40,7 +40,9 @@ func (d *Difference) compareContents(ctx context.Context, a, b carton.Source, op
 		c := &d.Changed[change]
 		if list.full() && c.Compared {
 			c.Compared, c.Tensors = false, nil
-			notes[i] = append(notes[i], fmt.Sprintf("is not compared: the tensors that differ in all files take more than %d bytes of memory", MaxListedBytes))
+			notes[i] = append(notes[i], fmt.Sprintf(
+				"is not compared: the tensors that differ in all files take more than %d bytes of memory",
+				MaxListedBytes))
 		}
 		for _, text := range notes[i] {
 			d.Notes = append(d.Notes, Note{Member: c.A.Path, Text: text})

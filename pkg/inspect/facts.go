@@ -54,9 +54,10 @@ type count struct {
 
 // Describe finds out what the weights are, from members below model/ whose names
 // tell a format. Of a safetensors file all tensors count, unless it is a
-// copy of what is counted already (see copies); of a PT2 archive the parameters, or all weights where it calls none a parameter. What several names
-// or models of an archive share counts once: what begins at the same element of the
-// same storage, of several views the largest.
+// copy of what is counted already (see copies); of a PT2 archive the parameters, or
+// all weights where it calls none a parameter. What several names or models of an
+// archive share counts once: what begins at the same element of the same storage, of
+// several views the largest.
 //
 // Sizes must be known: [carton.Member] Size of -1 counts as 0 bytes of a format.
 func Describe(ctx context.Context, src carton.Source, opts Options) (*Facts, error) {
@@ -70,7 +71,8 @@ func Describe(ctx context.Context, src carton.Source, opts Options) (*Facts, err
 // DescribeMembers is [Describe] of a source whose members are in hand.
 func DescribeMembers(ctx context.Context, src carton.Source, members []carton.Member, opts Options) (*Facts, error) {
 	if !opts.Anywhere {
-		members = slices.DeleteFunc(slices.Clone(members), func(m carton.Member) bool { return !strings.HasPrefix(m.Path, "model/") })
+		members = slices.DeleteFunc(slices.Clone(members),
+			func(m carton.Member) bool { return !strings.HasPrefix(m.Path, "model/") })
 	}
 	all := filesOf(members)
 	formats := map[string]int64{}

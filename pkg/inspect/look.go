@@ -136,7 +136,8 @@ func unread(f file, note string, err error) content {
 // it, where opts want what is at hand.
 func outOfReach(ctx context.Context, f file, err error, opts Options) (content, bool) {
 	var why *carton.Error
-	if !opts.Local || f.Place != carton.PlaceLinked || ctx.Err() != nil || !errors.Is(err, carton.ErrLink) || !errors.As(err, &why) {
+	if !opts.Local || f.Place != carton.PlaceLinked || ctx.Err() != nil || !errors.Is(err, carton.ErrLink) ||
+		!errors.As(err, &why) {
 		return content{}, false
 	}
 	nameless := *why

@@ -110,7 +110,10 @@ func exactSize(r io.ReadCloser, left int64, member string) io.ReadCloser {
 	return &iox.Watched{ReadCloser: r, Saw: func(b []byte, err error) error {
 		left -= int64(len(b))
 		if left < 0 || left > 0 && err == io.EOF { //nolint:errorlint // a wrapped end is a fault
-			return &carton.Error{Path: member, Kind: carton.ErrFormat, Msg: "its size is not what its shape and type need"}
+			return &carton.Error{
+				Path: member, Kind: carton.ErrFormat,
+				Msg: "its size is not what its shape and type need",
+			}
 		}
 		return err
 	}}

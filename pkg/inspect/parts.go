@@ -67,7 +67,10 @@ func (s *partSet) check() []Note {
 		return nil
 	}
 	text := "is part of a split model: " + err.Error()
-	return []Note{{Member: first.Path, Text: text, Err: &carton.Error{Path: first.Path, Kind: carton.ErrFormat, Msg: text}}}
+	return []Note{{
+		Member: first.Path, Text: text,
+		Err: &carton.Error{Path: first.Path, Kind: carton.ErrFormat, Msg: text},
+	}}
 }
 
 // joinParts makes one model of the parts of each split model, that of its first part.

@@ -34,7 +34,10 @@ func dataTensors(ctx context.Context, src carton.Source, members []carton.Member
 	var tensors []Tensor
 	var notes []Note
 	for _, t := range index.Tensors {
-		out := Tensor{Tensor: modelfile.Tensor{Name: t.Name, DType: typeOf(t.DType), Shape: t.Shape}, Member: t.Path(), Inner: t.Inner}
+		out := Tensor{
+			Tensor: modelfile.Tensor{Name: t.Name, DType: typeOf(t.DType), Shape: t.Shape}, Member: t.Path(),
+			Inner: t.Inner,
+		}
 		if t.DType == carton.Nested {
 			out.Member = carton.IndexName
 			tensors = append(tensors, out)

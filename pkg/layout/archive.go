@@ -130,7 +130,9 @@ func (a *Archive) FetchManifest(ctx context.Context, desc ocispec.Descriptor) ([
 func (a *Archive) Tags(context.Context) iter.Seq2[string, error] { return tagsIn(a) }
 
 // Referrers implements [Fetcher]: of the manifests that index.json lists.
-func (a *Archive) Referrers(ctx context.Context, subject ocispec.Descriptor, artifactType string) ([]ocispec.Descriptor, error) {
+func (a *Archive) Referrers(
+	ctx context.Context, subject ocispec.Descriptor, artifactType string,
+) ([]ocispec.Descriptor, error) {
 	return referrersIn(ctx, a, subject, artifactType)
 }
 
@@ -162,8 +164,10 @@ func (a *Archive) OpenRange(ctx context.Context, desc ocispec.Descriptor, off, n
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && (!os.SameFile(info, a.info) || info.Size() != a.info.Size() || !info.ModTime().Equal(a.info.ModTime())) {
-		err = hint.With(errorf(ErrDigest, a.path, "was changed while it was read"), "run it again when nobody writes to it")
+	if err == nil && (!os.SameFile(info, a.info) || info.Size() != a.info.Size() ||
+		!info.ModTime().Equal(a.info.ModTime())) {
+		err = hint.With(errorf(ErrDigest, a.path, "was changed while it was read"),
+			"run it again when nobody writes to it")
 	}
 	if err != nil {
 		f.Close()

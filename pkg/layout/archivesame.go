@@ -52,7 +52,10 @@ func (w *ArchiveWriter) differs(ctx context.Context) (string, error) {
 		if off, _, _ := w.plan.Extent(e.Path); a.blobs[dgst] != (extent{off, e.Size}) {
 			return "is another archive", nil
 		}
-		there, err := a.Has(ctx, ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: dgst, Size: e.Size}, nil)
+		there, err := a.Has(ctx, ocispec.Descriptor{
+			MediaType: ocispec.MediaTypeImageManifest, Digest: dgst,
+			Size: e.Size,
+		}, nil)
 		if err != nil {
 			return "", err
 		}

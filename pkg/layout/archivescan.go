@@ -53,9 +53,10 @@ func refuseCompressed(path string, f io.ReaderAt) error {
 // scan reads the headers of the tar. It notes where blobs lie, and returns where the
 // two files beside them do.
 func (a *Archive) scan(f *os.File) (map[string]extent, error) {
-	headers, err := ScanTar(context.Background(), a.info.Size(), func(_ context.Context, off, n int64) (io.ReadCloser, error) {
-		return io.NopCloser(&iox.Exactly{R: io.NewSectionReader(f, off, n), N: n}), nil
-	})
+	headers, err := ScanTar(context.Background(), a.info.Size(),
+		func(_ context.Context, off, n int64) (io.ReadCloser, error) {
+			return io.NopCloser(&iox.Exactly{R: io.NewSectionReader(f, off, n), N: n}), nil
+		})
 	if err != nil {
 		return nil, a.noTar(err)
 	}
@@ -76,7 +77,8 @@ func (a *Archive) scan(f *os.File) (map[string]extent, error) {
 			return nil, errorf(ErrFormat, a.path, "holds a symlink, %s, want files", quote(h.Path))
 		case isBlob && sha256hex.Is(digits):
 			a.blobs[digest.NewDigestFromEncoded(digest.SHA256, digits)] = e
-		case !isBlob && path.Dir(path.Dir(h.Path)) == ocispec.ImageBlobsDir: // of another algorithm: nothing that is read names it
+		// of another algorithm: nothing that is read names it
+		case !isBlob && path.Dir(path.Dir(h.Path)) == ocispec.ImageBlobsDir:
 		case h.Path == dockerManifest, h.Path == "repositories":
 		case h.Path == ocispec.ImageLayoutFile, h.Path == ocispec.ImageIndexFile:
 			files[h.Path] = e
@@ -100,5 +102,8 @@ func (a *Archive) noTar(err error) error {
 	if !errtext.IsContent(err) {
 		return fmt.Errorf("read %s: %w", a.path, err)
 	}
-	return &Error{Object: a.path, Kind: ErrFormat, Msg: "is no archive of an image layout, or not a whole one", Err: err}
+	return &Error{
+		Object: a.path, Kind: ErrFormat, Msg: "is no archive of an image layout, or not a whole one",
+		Err: err,
+	}
 }

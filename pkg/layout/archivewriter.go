@@ -180,7 +180,8 @@ func (w *ArchiveWriter) Push(ctx context.Context, l Layer, watch Watch) error {
 	}
 	filling := &filling{Watch: watch.NonNil()}
 	job := l.job(ctx, blobFile{w.file, w.offset(l.Digest)})
-	result, err := w.partial.RunPart(ctx, i, job, download.Options{Concurrency: l.Connections, Progress: filling.report})
+	result, err := w.partial.RunPart(ctx, i, job,
+		download.Options{Concurrency: l.Connections, Progress: filling.report})
 	if err != nil {
 		return attempted{err}
 	}
@@ -244,7 +245,8 @@ func (w *ArchiveWriter) finish() error {
 		it := &w.plan.items[i]
 		text := texts[it.Path]
 		if !it.folder && text == nil && !w.has(digest.NewDigestFromEncoded(digest.SHA256, path.Base(it.Path))) {
-			return errorf(ErrNotFound, it.Path, "was planned to be in the archive %s, and was not pushed", quote(w.path))
+			return errorf(ErrNotFound, it.Path, "was planned to be in the archive %s, and was not pushed",
+				quote(w.path))
 		}
 		header, err := it.headerBytes()
 		if err != nil {

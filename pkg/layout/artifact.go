@@ -97,7 +97,8 @@ func checkManifest(m *ocispec.Manifest) error {
 		}
 	}
 	if m.Config.Size > MaxConfigBytes {
-		return errorf(ErrLimit, "image manifest", "the config is %d bytes, want at most %d", m.Config.Size, MaxConfigBytes)
+		return errorf(ErrLimit, "image manifest", "the config is %d bytes, want at most %d", m.Config.Size,
+			MaxConfigBytes)
 	}
 	return inManifest(checkText(m.MediaType, m.ArtifactType, m.Annotations))
 }

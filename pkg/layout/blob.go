@@ -67,7 +67,8 @@ func CheckDescriptor(desc ocispec.Descriptor) error {
 // safe as part of a path or URL. The error wraps ErrFormat.
 func CheckDigest(d digest.Digest) error {
 	if algorithm, digits, _ := strings.Cut(string(d), ":"); algorithm != "sha256" || !sha256hex.Is(digits) {
-		return errorf(ErrFormat, "", "got the digest %s, want sha256: and %s", errtext.Quoted(string(d)), sha256hex.Want)
+		return errorf(ErrFormat, "", "got the digest %s, want sha256: and %s", errtext.Quoted(string(d)),
+			sha256hex.Want)
 	}
 	return nil
 }

@@ -15,7 +15,9 @@ import (
 // an index lists, to be pushed before it.
 //
 // It says of the content that it has its digests, and nothing else.
-func CopyOf(f Fetcher, desc ocispec.Descriptor, raw []byte, from ...Origin) (a *Artifact, entries []ocispec.Descriptor, err error) {
+func CopyOf(
+	f Fetcher, desc ocispec.Descriptor, raw []byte, from ...Origin,
+) (a *Artifact, entries []ocispec.Descriptor, err error) {
 	if err := checkContent(desc, raw); err != nil {
 		return nil, nil, err
 	}
@@ -39,7 +41,8 @@ func CopyOf(f Fetcher, desc ocispec.Descriptor, raw []byte, from ...Origin) (a *
 		return nil, nil, err
 	}
 	if m.MediaType != "" && m.MediaType != desc.MediaType {
-		return nil, nil, errorf(ErrFormat, "image manifest", "says that its type is %s, came as %s", quote(m.MediaType), quote(desc.MediaType))
+		return nil, nil, errorf(ErrFormat, "image manifest", "says that its type is %s, came as %s", quote(m.MediaType),
+			quote(desc.MediaType))
 	}
 	a.ArtifactType, a.Config = m.ArtifactType, blobOf(f, m.Config, "config", from)
 	for _, l := range m.Layers {

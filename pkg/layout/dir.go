@@ -121,7 +121,8 @@ func (d *Dir) checkEmpty() error {
 
 // halfMade is what create makes before the file that makes a folder a layout.
 var halfMade = []string{
-	ocispec.ImageBlobsDir, ocispec.ImageIndexFile, ocispec.ImageIndexFile + ".partial", ocispec.ImageIndexFile + ".partial.journal",
+	ocispec.ImageBlobsDir, ocispec.ImageIndexFile, ocispec.ImageIndexFile + ".partial",
+	ocispec.ImageIndexFile + ".partial.journal",
 	ocispec.ImageLayoutFile + ".partial", ocispec.ImageLayoutFile + ".partial.journal",
 }
 

@@ -61,7 +61,8 @@ func (d *Dir) OpenRange(ctx context.Context, desc ocispec.Descriptor, off, n int
 // checkRange wants n bytes from off to lie inside the blob.
 func checkRange(desc ocispec.Descriptor, off, n int64) error {
 	if off < 0 || n < 0 || off > desc.Size || n > desc.Size-off {
-		return fmt.Errorf("range of %d bytes at %d of %s, which has %d: %w", n, off, desc.Digest, desc.Size, io.ErrUnexpectedEOF)
+		return fmt.Errorf("range of %d bytes at %d of %s, which has %d: %w", n, off, desc.Digest, desc.Size,
+			io.ErrUnexpectedEOF)
 	}
 	return nil
 }
@@ -170,7 +171,10 @@ func (l *Layer) job(ctx context.Context, f download.File) download.Job {
 	return download.Job{
 		Parts:  []download.Part{l.part()},
 		Extent: l.Size,
-		Range:  func(ctx context.Context, _ int, off, n int64) (io.ReadCloser, error) { return l.OpenRange(ctx, off, n) },
+		Range: func(ctx context.Context, _ int, off, n int64) (io.ReadCloser, error) {
+			return l.OpenRange(ctx, off,
+				n)
+		},
 		Whole: func(ctx context.Context, _ int) (io.ReadCloser, error) {
 			r, err := l.Open(ctx, 0)
 			if err != nil {
@@ -206,7 +210,9 @@ func (d *Dir) Has(ctx context.Context, desc ocispec.Descriptor, moved func(off i
 
 // look reports whether a blob is there, or other bytes are in its place. moved, which
 // may be nil, is told how far it has been read.
-func (d *Dir) look(ctx context.Context, desc ocispec.Descriptor, moved func(off int64)) (there, damaged bool, err error) {
+func (d *Dir) look(
+	ctx context.Context, desc ocispec.Descriptor, moved func(off int64),
+) (there, damaged bool, err error) {
 	size, err := d.Stat(ctx, desc.Digest)
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -233,7 +239,8 @@ func readThrough(ctx context.Context, f Fetcher, desc ocispec.Descriptor, moved 
 		return err
 	}
 	defer r.Close()
-	_, err = io.CopyBuffer(&sentWriter{ctx: ctx, w: io.Discard, sent: moved}, readerFunc(r.Read), make([]byte, copyBuffer))
+	_, err = io.CopyBuffer(&sentWriter{ctx: ctx, w: io.Discard, sent: moved}, readerFunc(r.Read),
+		make([]byte, copyBuffer))
 	return err
 }
 

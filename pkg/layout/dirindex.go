@@ -139,5 +139,8 @@ func parseIndexFile(name string, b []byte) (*indexFile, error) {
 }
 
 func emptyIndex() ([]byte, error) {
-	return jsonstream.Marshal(&indexFile{SchemaVersion: 2, MediaType: ocispec.MediaTypeImageIndex, Manifests: []indexEntry{}}, "")
+	return jsonstream.Marshal(&indexFile{
+		SchemaVersion: 2, MediaType: ocispec.MediaTypeImageIndex,
+		Manifests: []indexEntry{},
+	}, "")
 }

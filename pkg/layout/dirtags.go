@@ -14,7 +14,9 @@ func (d *Dir) Tags(context.Context) iter.Seq2[string, error] { return tagsIn(d) 
 // Referrers implements [Fetcher]. It reads the manifests that index.json lists, which is
 // where referrers are listed in an image layout, and the index that a copy of a
 // registry may have brought ([ReferrersTag]). What can't be read refers to nothing.
-func (d *Dir) Referrers(ctx context.Context, subject ocispec.Descriptor, artifactType string) ([]ocispec.Descriptor, error) {
+func (d *Dir) Referrers(
+	ctx context.Context, subject ocispec.Descriptor, artifactType string,
+) ([]ocispec.Descriptor, error) {
 	return referrersIn(ctx, d, subject, artifactType)
 }
 

@@ -46,7 +46,8 @@ func resolveIn(ctx context.Context, l imageLayout, reference string) (ocispec.De
 			continue
 		}
 		if found != nil && found.Digest != e.Digest {
-			return ocispec.Descriptor{}, hint.With(errorf(ErrFormat, reference, "names two manifests in %s", quote(l.Path())),
+			return ocispec.Descriptor{}, hint.With(errorf(ErrFormat, reference, "names two manifests in %s",
+				quote(l.Path())),
 				"say which one by its digest: %s or %s", found.Digest, e.Digest)
 		}
 		found = e
@@ -148,7 +149,10 @@ func (x *indexFile) listed(err error) error {
 // plain returns the descriptor of an entry that is going to be used.
 func (e *indexEntry) plain(path string) (ocispec.Descriptor, error) {
 	if err := CheckDescriptor(e.Descriptor); err != nil {
-		return ocispec.Descriptor{}, &Error{Object: filepath.Join(path, ocispec.ImageIndexFile), Kind: ErrFormat, Err: err}
+		return ocispec.Descriptor{}, &Error{
+			Object: filepath.Join(path, ocispec.ImageIndexFile), Kind: ErrFormat,
+			Err: err,
+		}
 	}
 	return plainDescriptor(e.Descriptor), nil
 }
@@ -217,7 +221,9 @@ func tagsIn(l imageLayout) iter.Seq2[string, error] {
 }
 
 // referrersIn is [Fetcher].Referrers.
-func referrersIn(ctx context.Context, l imageLayout, subject ocispec.Descriptor, artifactType string) ([]ocispec.Descriptor, error) {
+func referrersIn(
+	ctx context.Context, l imageLayout, subject ocispec.Descriptor, artifactType string,
+) ([]ocispec.Descriptor, error) {
 	index, err := l.open()
 	if err != nil {
 		return nil, err

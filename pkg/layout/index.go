@@ -83,7 +83,8 @@ func AddReferrers(index []byte, entries ...ocispec.Descriptor) ([]byte, bool, er
 
 // lacks reports whether another descriptor of the same manifest says more.
 func (e *indexEntry) lacks(other ocispec.Descriptor) bool {
-	return isVague(e.ArtifactType) && !isVague(other.ArtifactType) || len(e.Annotations) == 0 && len(other.Annotations) > 0
+	return isVague(e.ArtifactType) && !isVague(other.ArtifactType) ||
+		len(e.Annotations) == 0 && len(other.Annotations) > 0
 }
 
 // DropReferrer takes an entry out of an index that lists referrers, and reports whether
@@ -108,7 +109,8 @@ func (x *indexFile) bytes(changed bool, was []byte) ([]byte, bool, error) {
 	}
 	b, err := jsonstream.Marshal(x, "")
 	if err == nil && len(b) > MaxManifestBytes {
-		err = errorf(ErrLimit, "index", "would be %d bytes with another entry, want at most %d", len(b), MaxManifestBytes)
+		err = errorf(ErrLimit, "index", "would be %d bytes with another entry, want at most %d", len(b),
+			MaxManifestBytes)
 	}
 	return b, true, err
 }

@@ -101,7 +101,8 @@ const maxHintedEntries = 5
 // hintEntries adds to the refusal of an index what can be chosen from it. Where
 // that can't be read, the refusal stays as it is.
 func hintEntries(ctx context.Context, f Fetcher, desc ocispec.Descriptor, refusal error) error {
-	if desc.Size > MaxManifestBytes || desc.MediaType != ocispec.MediaTypeImageIndex && desc.MediaType != typeDockerList {
+	if desc.Size > MaxManifestBytes || desc.MediaType != ocispec.MediaTypeImageIndex &&
+		desc.MediaType != typeDockerList {
 		return refusal
 	}
 	b, err := f.FetchManifest(ctx, desc)
@@ -156,7 +157,8 @@ func checkKind(b []byte) error {
 	case kind.SchemaVersion == nil:
 		return errorf(ErrFormat, "image manifest", "has no schemaVersion, want 2")
 	case string(kind.SchemaVersion) != "2":
-		return errorf(ErrFormat, "image manifest", "got the schemaVersion %s, want 2", quote(string(kind.SchemaVersion)))
+		return errorf(ErrFormat, "image manifest", "got the schemaVersion %s, want 2",
+			quote(string(kind.SchemaVersion)))
 	case kind.MediaType != "":
 		return checkManifestType(kind.MediaType)
 	}
@@ -169,11 +171,14 @@ func checkManifestType(mediaType string) error {
 	case ocispec.MediaTypeImageManifest, typeDockerManifest:
 		return nil
 	case ocispec.MediaTypeImageIndex, typeDockerList:
-		return hint.With(errorf(ErrFormat, "", "the reference points to an index of image manifests, want one image manifest"),
+		return hint.With(errorf(ErrFormat, "",
+			"the reference points to an index of image manifests, want one image manifest"),
 			"say which one by its digest: REPOSITORY@sha256:…")
 	case typeDockerSchema1, typeDockerSigned:
-		return hint.With(errorf(ErrFormat, "", "the reference points to a Docker schema 1 manifest, want an image manifest"),
+		return hint.With(errorf(ErrFormat, "",
+			"the reference points to a Docker schema 1 manifest, want an image manifest"),
 			"schema 1 cannot hold an artifact; ask the registry for what it was made from")
 	}
-	return errorf(ErrFormat, "image manifest", "got the media type %s, want %s", quote(mediaType), ocispec.MediaTypeImageManifest)
+	return errorf(ErrFormat, "image manifest", "got the media type %s, want %s", quote(mediaType),
+		ocispec.MediaTypeImageManifest)
 }

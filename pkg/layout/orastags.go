@@ -44,7 +44,9 @@ func (s *target) Tags(ctx context.Context) iter.Seq2[string, error] {
 
 // Referrers implements [Fetcher]: from the target's own graph where it has one, else
 // from the index that PutManifest keeps.
-func (s *target) Referrers(ctx context.Context, subject ocispec.Descriptor, artifactType string) ([]ocispec.Descriptor, error) {
+func (s *target) Referrers(
+	ctx context.Context, subject ocispec.Descriptor, artifactType string,
+) ([]ocispec.Descriptor, error) {
 	list := ReferrerList{ArtifactType: artifactType}
 	finder, ok := s.t.(content.PredecessorFinder)
 	if !ok {
@@ -111,7 +113,10 @@ func (s *target) listReferrer(ctx context.Context, desc ocispec.Descriptor, mani
 	if err != nil || !changed {
 		return err
 	}
-	at := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageIndex, Digest: digest.FromBytes(index), Size: int64(len(index))}
+	at := ocispec.Descriptor{
+		MediaType: ocispec.MediaTypeImageIndex, Digest: digest.FromBytes(index),
+		Size: int64(len(index)),
+	}
 	if err := s.Push(ctx, manifestLayer(at, index), Watch{}); err != nil {
 		return err
 	}

@@ -149,7 +149,8 @@ func (s *target) Has(ctx context.Context, desc ocispec.Descriptor, _ func(off in
 		return false, err
 	}
 	if other, ok := s.knownAs(desc); ok && other.Size != desc.Size { // a folder's target asks for the digest alone
-		return false, errorf(ErrDigest, string(desc.Digest), "is %d bytes in the target, want %d", other.Size, desc.Size)
+		return false, errorf(ErrDigest, string(desc.Digest), "is %d bytes in the target, want %d", other.Size,
+			desc.Size)
 	}
 	s.remember(desc)
 	return true, nil

@@ -358,7 +358,10 @@ func (l *Layer) label() string {
 
 func (p *pusher) result(a *Artifact) *PushResult {
 	status := func(l Layer) LayerStatus {
-		return LayerStatus{Name: l.Name, MediaType: l.MediaType, Digest: l.Digest, Size: l.Size, Status: p.status[l.Digest]}
+		return LayerStatus{
+			Name: l.Name, MediaType: l.MediaType, Digest: l.Digest, Size: l.Size,
+			Status: p.status[l.Digest],
+		}
 	}
 	r := &PushResult{Descriptor: a.Descriptor, Config: status(a.Config), BytesUploaded: p.sent.Load()}
 	for _, n := range p.resumed {

@@ -33,7 +33,9 @@ type Referrer struct {
 // their own word. What is left out of the list is in left, an error each that says
 // why: it isn't there, is no manifest, or names another subject. Any other error, of
 // the network for example, ends it.
-func ReadReferrers(ctx context.Context, f Fetcher, subject ocispec.Descriptor, artifactType string) (found []Referrer, left []error, err error) {
+func ReadReferrers(
+	ctx context.Context, f Fetcher, subject ocispec.Descriptor, artifactType string,
+) (found []Referrer, left []error, err error) {
 	claims, err := f.Referrers(ctx, subject, artifactType)
 	if err != nil {
 		return nil, nil, err
@@ -45,7 +47,8 @@ func ReadReferrers(ctx context.Context, f Fetcher, subject ocispec.Descriptor, a
 		}
 	}
 	if size > maxReferrerBytes {
-		return nil, nil, errorf(ErrLimit, string(subject.Digest), "has referrers of more than %d bytes", maxReferrerBytes)
+		return nil, nil, errorf(ErrLimit, string(subject.Digest), "has referrers of more than %d bytes",
+			maxReferrerBytes)
 	}
 	type answer struct {
 		Referrer
@@ -120,7 +123,8 @@ func (l *ReferrerList) Add(listed ...ocispec.Descriptor) error {
 // isContent reports whether an error is about one piece of content, and not about the
 // place that was asked for it.
 func isContent(err error) bool {
-	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrDigest) || errors.Is(err, ErrFormat) || errors.Is(err, ErrLimit)
+	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrDigest) || errors.Is(err, ErrFormat) ||
+		errors.Is(err, ErrLimit)
 }
 
 // readReferrer fetches what is said to name a subject.
@@ -146,7 +150,8 @@ func readReferrer(ctx context.Context, f Fetcher, subject, claim ocispec.Descrip
 	}
 	named, desc := ReferrerOf(claim, b)
 	if named == nil || named.Digest != subject.Digest {
-		return Referrer{}, errorf(ErrFormat, "", "is listed with %s, and does not name it as its subject", subject.Digest)
+		return Referrer{}, errorf(ErrFormat, "", "is listed with %s, and does not name it as its subject",
+			subject.Digest)
 	}
 	r.Descriptor = desc
 	return r, nil

@@ -62,8 +62,8 @@ type Fetcher interface {
 }
 
 // Store is a place that keeps OCI content: one repository of a registry, an
-// image-layout folder ([Dir]), a tar of one ([Archive], [ArchiveWriter]), or any oras.Target ([FromTarget], which is also the
-// shortest way to a store of one's own).
+// image-layout folder ([Dir]), a tar of one ([Archive], [ArchiveWriter]), or any
+// oras.Target ([FromTarget], which is also the shortest way to a store of one's own).
 //
 // These methods are all that is asked of a store: one that is embedded in a struct
 // does there what it does alone. Implementations are safe for concurrent use, and

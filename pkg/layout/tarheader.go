@@ -60,19 +60,23 @@ func parseRawHeader(b *[blockSize]byte) (*rawHeader, error) {
 		_, atime := tarNumber(b[offATime:][:lenTime])
 		_, ctime := tarNumber(b[offCTime:][:lenTime])
 		if !atime || !ctime {
-			return nil, errorf(ErrFormat, name, "tar header is neither ustar nor GNU: it has no times behind GNU's magic")
+			return nil, errorf(ErrFormat, name,
+				"tar header is neither ustar nor GNU: it has no times behind GNU's magic")
 		}
 	case strings.Repeat("\x00", lenMagic):
 	default:
-		return nil, errorf(ErrFormat, name, "its tar header has the magic %q, which is neither ustar's nor GNU's", b[offMagic:][:lenMagic])
+		return nil, errorf(ErrFormat, name, "its tar header has the magic %q, which is neither ustar's nor GNU's",
+			b[offMagic:][:lenMagic])
 	}
 	var ok bool
 	if h.size, ok = tarNumber(b[offSize:][:lenSize]); !ok {
-		return nil, errorf(ErrFormat, name, "its tar header states the size %q, which can't be one", b[offSize:][:lenSize])
+		return nil, errorf(ErrFormat, name, "its tar header states the size %q, which can't be one",
+			b[offSize:][:lenSize])
 	}
 	h.sizeIsMax = h.size == 1<<33-1
 	if h.mode, ok = tarNumber(b[offMode:][:lenMode]); !ok {
-		return nil, errorf(ErrFormat, name, "its tar header states the mode %q, which can't be one", b[offMode:][:lenMode])
+		return nil, errorf(ErrFormat, name, "its tar header states the mode %q, which can't be one",
+			b[offMode:][:lenMode])
 	}
 	return h, nil
 }

@@ -111,7 +111,8 @@ func (p *TarPlan) Entries() iter.Seq[TarEntry] {
 // bytes. A symlink has length 0. ok is false where there is no such entry;
 // folders are none.
 func (p *TarPlan) Extent(path string) (off, n int64, ok bool) {
-	i, ok := slices.BinarySearchFunc(p.items, path, func(it tarItem, path string) int { return strings.Compare(it.Path, path) })
+	i, ok := slices.BinarySearchFunc(p.items, path,
+		func(it tarItem, path string) int { return strings.Compare(it.Path, path) })
 	if !ok || p.items[i].folder {
 		return 0, 0, false
 	}

@@ -136,7 +136,8 @@ func (t *TarReader) extend(meta *tarMeta, raw *rawHeader) (bool, error) {
 		return false, nil
 	}
 	if raw.size > maxTarMeta {
-		return false, errorf(ErrLimit, "tar", "has an extended header of %d bytes; at most %d are read", raw.size, maxTarMeta)
+		return false, errorf(ErrLimit, "tar", "has an extended header of %d bytes; at most %d are read", raw.size,
+			maxTarMeta)
 	}
 	data := make([]byte, raw.size)
 	if err := t.full(data); err != nil {

@@ -41,7 +41,8 @@ func contentEncoding(h http.Header) (string, error) {
 	case "", "gzip", "deflate", "br", "zstd":
 		return found, nil
 	}
-	return "", errorf(carton.ErrLink, "", "the host sent the content-encoding %s, which is none of gzip, deflate, br and zstd", errtext.OneLine(found))
+	return "", errorf(carton.ErrLink, "",
+		"the host sent the content-encoding %s, which is none of gzip, deflate, br and zstd", errtext.OneLine(found))
 }
 
 // decodeContent decodes body, and closes it with what it returns.
@@ -96,7 +97,8 @@ const expansionSlack = 64 << 20
 func (d *decoded) Read(p []byte) (int, error) {
 	n, err := d.r.Read(p)
 	if d.n += int64(n); d.n > expansionSlack && d.n/MaxExpansion > d.src.N {
-		return 0, errorf(carton.ErrLimit, "", "%d bytes of %s have become over %d: more than %d times as many", d.src.N, d.encoding, d.n-int64(n), MaxExpansion)
+		return 0, errorf(carton.ErrLimit, "", "%d bytes of %s have become over %d: more than %d times as many", d.src.N,
+			d.encoding, d.n-int64(n), MaxExpansion)
 	}
 	if err != nil && err != io.EOF { //nolint:errorlint // a decoder's end is bare
 		err = d.fault(err)

@@ -77,7 +77,10 @@ func NewFetcher(o Options) *HTTPFetcher {
 	if f.opts.MaxBytes <= 0 {
 		f.opts.MaxBytes = 1 << 40
 	}
-	f.client, f.err = httprange.NewClient(httprange.ClientOptions{Allow: o.AllowHosts, RootCAs: o.RootCAs, Wrap: o.Wrap, Stall: o.Stall})
+	f.client, f.err = httprange.NewClient(httprange.ClientOptions{
+		Allow: o.AllowHosts, RootCAs: o.RootCAs, Wrap: o.Wrap,
+		Stall: o.Stall,
+	})
 	if f.err == nil {
 		f.getter = httprange.Getter{
 			Do:     f.client.Do,
@@ -149,7 +152,9 @@ func (f *HTTPFetcher) Open(ctx context.Context, link Link, off, n int64) (io.Rea
 }
 
 // open asks for a range of what the host stores, and says how that is encoded.
-func (f *HTTPFetcher) open(ctx context.Context, request httprange.NewRequest, off, n int64) (*httprange.Body, string, error) {
+func (f *HTTPFetcher) open(
+	ctx context.Context, request httprange.NewRequest, off, n int64,
+) (*httprange.Body, string, error) {
 	body, err := f.getter.Open(ctx, request, off, n, -1)
 	if err != nil {
 		return nil, "", linkError(err)
@@ -205,7 +210,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 		}
 		b.left -= int64(n)
 	}
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF { //nolint:errorlint // both come bare, and say how the content ends
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF { //nolint:errorlint // both come bare
 		err = linkError(err)
 	}
 	return n, err

@@ -177,7 +177,9 @@ func (s *resolved) askSize(ctx context.Context, hash string) int64 {
 }
 
 // follow opens a linked member. linked is the error that src gave for it.
-func (s *resolved) follow(ctx context.Context, path string, off, n int64, verified bool, linked error) (io.ReadCloser, error) {
+func (s *resolved) follow(
+	ctx context.Context, path string, off, n int64, verified bool, linked error,
+) (io.ReadCloser, error) {
 	e, ok := s.Manifest().Lookup(path)
 	if !ok || len(s.links.URLs[e.Hash]) == 0 {
 		return nil, linked

@@ -20,7 +20,8 @@ func (l Location) LayoutFolder() error {
 			return nil
 		}
 	}
-	return hint.With(Errorf(l.Path, "is the folder of an image layout, and no carton"), "what is in it is named oci:%s:TAG", filepath.Clean(l.Path))
+	return hint.With(Errorf(l.Path, "is the folder of an image layout, and no carton"),
+		"what is in it is named oci:%s:TAG", filepath.Clean(l.Path))
 }
 
 // WantArtifact is the error for a location that is no artifact, where one is wanted.

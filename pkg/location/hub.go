@@ -17,7 +17,8 @@ func parseHub(s string) (loc Location, ok bool, err error) {
 		return Location{}, false, nil
 	}
 	rest := strings.TrimPrefix(s[len(HubPrefix):], "//")
-	if port, _, slash := strings.Cut(rest, "/"); slash && strings.Trim(port, "0123456789") == "" && port != "" && !strings.HasPrefix(s[len(HubPrefix):], "//") {
+	if port, _, slash := strings.Cut(rest, "/"); slash && strings.Trim(port, "0123456789") == "" && port != "" &&
+		!strings.HasPrefix(s[len(HubPrefix):], "//") {
 		return Location{}, false, nil // a registry's host that is called so, with a port
 	}
 	name, revision, at := strings.Cut(strings.TrimPrefix(rest, "models/"), "@")
@@ -43,7 +44,8 @@ func whyNoHub(err error, rest string) error {
 	case urlErr == nil && isHubAddress(u):
 		return hintRepository(err, u)
 	case strings.Count(rest, "/") > 1 && !strings.Contains(rest, ".."):
-		return hint.With(err, "one file of a repository is chosen by patterns: %s '*' %s FILE", hint.PackExclude, hint.PackInclude)
+		return hint.With(err, "one file of a repository is chosen by patterns: %s '*' %s FILE", hint.PackExclude,
+			hint.PackInclude)
 	}
 	return hint.With(err, "a revision follows an @, and is a branch, a tag or a commit")
 }
@@ -75,7 +77,8 @@ func pageOf(path string) page {
 	if hubname.CheckRepository(p.repository) != nil {
 		return page{}
 	}
-	if len(parts) > 3 && slices.Contains([]string{"tree", "blob", "resolve", "raw"}, parts[2]) && hubname.CheckRevision(parts[3]) == nil {
+	if len(parts) > 3 && slices.Contains([]string{"tree", "blob", "resolve", "raw"}, parts[2]) &&
+		hubname.CheckRevision(parts[3]) == nil {
 		p.verb, p.revision = parts[2], parts[3]
 	}
 	if p.verb != "" && p.verb != "tree" && len(parts) == 5 {
@@ -101,9 +104,11 @@ func hintRepository(err error, u *url.URL) error {
 	}
 	switch {
 	case strings.HasSuffix(p.file, Ext):
-		return hint.With(err, "write %s for the carton", "https://huggingface.co/"+p.repository+"/resolve/"+p.revision+"/"+p.file)
+		return hint.With(err, "write %s for the carton",
+			"https://huggingface.co/"+p.repository+"/resolve/"+p.revision+"/"+p.file)
 	case p.file != "":
-		return hint.With(err, "write %s for the repository; %s '*' %s %s takes this file alone", name, hint.PackExclude, hint.PackInclude, p.file)
+		return hint.With(err, "write %s for the repository; %s '*' %s %s takes this file alone", name, hint.PackExclude,
+			hint.PackInclude, p.file)
 	}
 	return hint.With(err, "write %s for the repository", name)
 }

@@ -51,7 +51,8 @@ func Parse(s string) (Location, error) {
 	if ok, err := parseTransport(s); ok {
 		return Location{}, err
 	}
-	if scheme, _, _ := strings.Cut(s, ":"); len(s) > len(scheme) && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http")) {
+	if scheme, _, _ := strings.Cut(s, ":"); len(s) > len(scheme) &&
+		(strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http")) {
 		return Location{}, Errorf(s, "want https://host/path")
 	}
 	if s != "" && (strings.ContainsRune("./~", rune(s[0])) || strings.HasSuffix(s, Ext) && secret.Redact(s) == s) {
@@ -66,7 +67,8 @@ func Parse(s string) (Location, error) {
 		}
 	}
 	err := Errorf(s, "names no repository and no file or folder that exists")
-	if name, revision, at := strings.Cut(s, "@"); strings.Contains(name, "/") && hubname.IsRepository(name) && (!at || hubname.CheckRevision(revision) == nil) {
+	if name, revision, at := strings.Cut(s, "@"); strings.Contains(name, "/") && hubname.IsRepository(name) &&
+		(!at || hubname.CheckRevision(revision) == nil) {
 		err = hint.With(err, "for a repository of the Hugging Face hub write %s", HubPrefix+s)
 	}
 	path := cleaned(secret.Redact(s))
@@ -74,7 +76,8 @@ func Parse(s string) (Location, error) {
 	if strings.ContainsAny(path, ".:") && !strings.Contains(path, "/") { // most likely a host
 		inRegistry = path + "/repository:tag"
 	}
-	return Location{}, hint.With(err, "write ./%s for a path, %s for a registry, oci:DIR:TAG for an image layout, oci-archive:FILE:TAG for a tar of one", path, inRegistry)
+	return Location{}, hint.With(err, "write ./%s for a path, %s for a registry, oci:DIR:TAG for an image layout, "+
+		"oci-archive:FILE:TAG for a tar of one", path, inRegistry)
 }
 
 // ParseDestination says where a push goes, and all tags that it moves: an artifact's

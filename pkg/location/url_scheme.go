@@ -50,7 +50,8 @@ func parseOCI(s, rest string) (Location, error) {
 	switch {
 	case host == "":
 		err := Errorf(s, "got no host, want oci://host/repository:TAG")
-		return Location{}, hint.With(err, "an image layout in a folder is written with one colon and no slashes of its own: oci:/DIR:TAG")
+		return Location{}, hint.With(err,
+			"an image layout in a folder is written with one colon and no slashes of its own: oci:/DIR:TAG")
 	case secret.Redact(s) != s:
 		err := Errorf(s, "got a user name, a password or a query, want oci://host/repository:TAG")
 		return Location{}, hint.With(err, "%s HOST keeps them", hint.Login)
@@ -73,13 +74,16 @@ func otherScheme(scheme, typed, rest string) error {
 	case "huggingface:":
 		return hint.With(err, "write hf:ORG/NAME or hf:ORG/NAME@REV for a repository of the hub")
 	case "s3:", "gs:", "az:", "abfs:", "abfss:", "ftp:", "sftp:":
-		return hint.With(err, "download it first; a carton that a web server serves can be named by its https:// address")
+		return hint.With(err,
+			"download it first; a carton that a web server serves can be named by its https:// address")
 	case "oci-layout:":
 		return hint.With(err, "write oci:DIR:TAG for an image layout")
 	case "containers-storage:", "dir:", "docker-archive:", "docker-daemon:", "ostree:", "sif:":
-		return hint.With(err, "carton-oci reads image layouts and tars of them: skopeo copy to oci:DIR:TAG or oci-archive:FILE:TAG, and name that")
+		return hint.With(err, "carton-oci reads image layouts and tars of them: skopeo copy to oci:DIR:TAG or "+
+			"oci-archive:FILE:TAG, and name that")
 	}
-	return hint.With(err, "write host/repository:TAG for a registry, oci:DIR:TAG for an image layout, https://… for a carton on a web server, or a path")
+	return hint.With(err, "write host/repository:TAG for a registry, oci:DIR:TAG for an image layout, https://… "+
+		"for a carton on a web server, or a path")
 }
 
 // parseTransport refuses what begins with a transport of skopeo's. ok is false

@@ -29,7 +29,8 @@ func AddSpan(pieces []Piece, file int, off, n int64) []Piece {
 	if n == 0 {
 		return pieces
 	}
-	if i := len(pieces) - 1; i >= 0 && pieces[i].Text == nil && pieces[i].File == file && pieces[i].Off+pieces[i].Len == off {
+	if i := len(pieces) - 1; i >= 0 && pieces[i].Text == nil && pieces[i].File == file &&
+		pieces[i].Off+pieces[i].Len == off {
 		pieces[i].Len += n
 		return pieces
 	}

@@ -201,7 +201,8 @@ func (p *packer) whatFolder(w *walk, files fs.FS) error {
 		return p.readTree(files)
 	}
 	if pmf.Headless(files) {
-		p.warnf("is laid out like a tree of the Plums Model Format, and has no metadata.yaml: it is packed as a folder like any other")
+		p.warnf("is laid out like a tree of the Plums Model Format, and has no metadata.yaml: it is packed as a " +
+			"folder like any other")
 	}
 	return nil
 }
@@ -226,10 +227,16 @@ func (p *packer) keepInfo(w *walk, files fs.FS) error {
 	}
 	switch links := isFile(files, carton.LinksName); {
 	case links && p.opts.Update:
-		err := &carton.Error{Path: carton.LinksName, Kind: carton.ErrFormat, Msg: "is there: what it links would have to be at hand for a new MANIFEST"}
+		err := &carton.Error{
+			Path: carton.LinksName, Kind: carton.ErrFormat,
+			Msg: "is there: what it links would have to be at hand for a new MANIFEST",
+		}
 		return hint.With(err, "make it whole, and change that: %s DIR %s OTHER", hint.Pull, hint.Unpack)
 	case links:
-		return &carton.Error{Path: carton.LinksName, Kind: carton.ErrFormat, Msg: "is there without a MANIFEST that says what it links"}
+		return &carton.Error{
+			Path: carton.LinksName, Kind: carton.ErrFormat,
+			Msg: "is there without a MANIFEST that says what it links",
+		}
 	}
 	var err error
 	p.given, err = readSmall(files, carton.InfoName, carton.InfoName, carton.MaxInfoBytes)
@@ -246,7 +253,10 @@ func readSmall(files fs.FS, name, shown string, limit int64) ([]byte, error) {
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(b)) > limit {
-		return nil, &carton.Error{Path: shown, Kind: carton.ErrLimit, Msg: fmt.Sprintf("is larger than %d bytes", limit)}
+		return nil, &carton.Error{
+			Path: shown, Kind: carton.ErrLimit,
+			Msg: fmt.Sprintf("is larger than %d bytes", limit),
+		}
 	}
 	return b, err
 }

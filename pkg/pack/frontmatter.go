@@ -55,7 +55,8 @@ func frontMatter(head []byte) map[string]string {
 		return nil
 	}
 	var doc yaml.Node
-	if yaml.Unmarshal(text, &doc) != nil || doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
+	if yaml.Unmarshal(text, &doc) != nil || doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 ||
+		doc.Content[0].Kind != yaml.MappingNode {
 		return nil
 	}
 	fields := map[string]string{}

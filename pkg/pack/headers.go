@@ -46,7 +46,8 @@ func (p *packer) checkParts() error {
 	}
 	for _, first := range firsts {
 		if err := gguf.CheckSet(sets[first.set()], 0); err != nil {
-			if err := p.broken(first.name, carton.ErrFormat, fmt.Errorf("is part of a split model: %w", err)); err != nil {
+			if err := p.broken(first.name, carton.ErrFormat,
+				fmt.Errorf("is part of a split model: %w", err)); err != nil {
 				return err
 			}
 		}
@@ -67,7 +68,8 @@ func (p *packer) fillFromHeaders() error {
 	take(&p.opts.ModelName, "model_name", func(m *modelfile.Model) string { return m.Name })
 	take(&p.opts.License, "license", func(m *modelfile.Model) string { return hubLicenses[strings.ToLower(m.License)] })
 	take(&p.opts.ShortDescription, "short_description", func(m *modelfile.Model) string {
-		if utf8.RuneCountInString(m.Description) > carton.ShortDescriptionChars || strings.Contains(m.Description, "\n") {
+		if utf8.RuneCountInString(m.Description) > carton.ShortDescriptionChars ||
+			strings.Contains(m.Description, "\n") {
 			return ""
 		}
 		return m.Description

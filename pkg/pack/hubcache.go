@@ -113,9 +113,16 @@ func chooseSnapshot(cache string) (string, error) {
 		return commits[0], nil
 	}
 	if len(commits) == 0 {
-		return "", &carton.Error{Kind: carton.ErrFormat, Msg: "is the cache of a repository, and holds no snapshot of it"}
+		return "", &carton.Error{
+			Kind: carton.ErrFormat,
+			Msg:  "is the cache of a repository, and holds no snapshot of it",
+		}
 	}
-	err = &carton.Error{Kind: carton.ErrFormat, Msg: fmt.Sprintf("is the cache of a repository with %d snapshots, of which none is the branch main", len(commits))}
+	err = &carton.Error{
+		Kind: carton.ErrFormat,
+		Msg: fmt.Sprintf("is the cache of a repository with %d snapshots, of which none is the branch main",
+			len(commits)),
+	}
 	return "", hint.With(err, "name one of them: %s", filepath.Join(cache, snapshotsDir, commits[0]))
 }
 
@@ -172,7 +179,8 @@ func (l listedFile) differs(size int64, nameHash string) string {
 	case l.Size != nil && *l.Size != size:
 		return fmt.Sprintf("has %d bytes in the cache, and %d in the list of the repository's files", size, *l.Size)
 	case l.SHA256 != "" && nameHash != "" && l.SHA256 != nameHash:
-		return fmt.Sprintf("is called %s in the cache, and %s in the list of the repository's files", nameHash, errtext.Quote(l.SHA256))
+		return fmt.Sprintf("is called %s in the cache, and %s in the list of the repository's files", nameHash,
+			errtext.Quote(l.SHA256))
 	}
 	return ""
 }
@@ -226,7 +234,8 @@ func (p *packer) checkWhole(root *os.Root, s *snapshot, rules rules) error {
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		p.warnf("the snapshot lacks %d of the %d files that the repository has at this commit: %s; hf download fetches them",
+		p.warnf("the snapshot lacks %d of the %d files that the repository has at this commit: %s; hf download "+
+			"fetches them",
 			len(missing), total, firstOf(missing, 3))
 	}
 	return nil

@@ -29,7 +29,8 @@ func (p *packer) info() ([]byte, error) {
 // fillRunner fills in what is known of the runner.
 func (p *packer) fillRunner() {
 	r := &p.opts.Runner
-	p.take(&r.RequiredFrameworkVersion, "runner.required_framework_version", FrameworkOf(r.Name), "noop has no framework")
+	p.take(&r.RequiredFrameworkVersion, "runner.required_framework_version", FrameworkOf(r.Name),
+		"noop has no framework")
 	if r.CompatVersion != nil || r.Name == "" {
 		return
 	}

@@ -140,7 +140,9 @@ func (p *packer) hintInclude(w *walk) {
 			return
 		}
 	}
-	p.out.Hints = append(p.out.Hints, hint.New("%s brings back what is left out, and nothing was that it matches; to pack what it matches and nothing else, add %s '*'",
+	p.out.Hints = append(p.out.Hints, hint.New(
+		"%s brings back what is left out, and nothing was that it matches; to pack what it matches and nothing "+
+			"else, add %s '*'",
 		hint.PackInclude, hint.PackExclude))
 }
 

@@ -95,7 +95,10 @@ func (p *packer) collectListing(ctx context.Context, l Listing) error {
 			w.leftOut = append(w.leftOut, x.Path)
 			continue
 		}
-		f := &file{path: w.below + x.Path, name: x.Path, size: x.Size, hash: x.Hash, remote: &remote{Listed: x, ctx: ctx}}
+		f := &file{
+			path: w.below + x.Path, name: x.Path, size: x.Size, hash: x.Hash,
+			remote: &remote{Listed: x, ctx: ctx},
+		}
 		if err := w.keep(f); err != nil {
 			return err
 		}

@@ -196,7 +196,8 @@ func (p *packer) readShardIndex(name string, r io.Reader) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	err = fmt.Errorf("missing are %d of the %d shards that it lists: %s", len(missing), len(shards), firstOf(missing, 3))
+	err = fmt.Errorf("missing are %d of the %d shards that it lists: %s", len(missing), len(shards),
+		firstOf(missing, 3))
 	return p.broken(name, carton.ErrFormat, err)
 }
 

@@ -11,8 +11,14 @@ import (
 // AOTInductor notes: Python's sys.platform and platform.machine(). "" where they
 // say nothing that is known.
 func platformOf(c *pt2.Package) string {
-	machine := map[string]string{"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}[strings.ToLower(c.Metadata["AOTI_MACHINE"])]
-	system := map[string]string{"linux": "unknown-linux-gnu", "darwin": "apple-darwin", "win32": "pc-windows-msvc"}[c.Metadata["AOTI_PLATFORM"]]
+	machine := map[string]string{
+		"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64",
+		"arm64": "aarch64",
+	}[strings.ToLower(c.Metadata["AOTI_MACHINE"])]
+	system := map[string]string{
+		"linux": "unknown-linux-gnu", "darwin": "apple-darwin",
+		"win32": "pc-windows-msvc",
+	}[c.Metadata["AOTI_PLATFORM"]]
 	if machine == "" || system == "" {
 		return ""
 	}

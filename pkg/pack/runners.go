@@ -39,8 +39,11 @@ var Runners = []Runner{
 	{
 		Name: "python", Compat: 1, Framework: "Python, =3.11",
 		Expects: ".carton/carton.lock, the entry package", Needs: []string{".carton/carton.lock"},
-		FilesFrom: []hint.Hint{hint.New("carton.lock lists the Python packages that the model needs; Carton's own packer makes it of requirements.txt (https://carton.run/docs). "+
-			"Only to store files, %s noop needs none", hint.Runner)},
+		FilesFrom: []hint.Hint{
+			hint.New("carton.lock lists the Python packages that the model needs; Carton's own packer makes it of "+
+				"requirements.txt (https://carton.run/docs). "+
+				"Only to store files, %s noop needs none", hint.Runner),
+		},
 		Opts: []string{"entrypoint_package", "entrypoint_fn"},
 	},
 	{

@@ -14,11 +14,13 @@ import (
 // that holds one is refused. Who means a file names it instead of its folder, or
 // allows it (Options.AllowInvalid).
 var secrets = []string{
-	".env", ".env.local", ".env.*.local", ".env.dev", ".env.development", ".env.prod", ".env.production", ".env.staging",
+	".env", ".env.local", ".env.*.local", ".env.dev", ".env.development", ".env.prod", ".env.production",
+	".env.staging",
 	".netrc", "_netrc", ".git-credentials", ".pypirc", ".npmrc", ".pgpass", ".htpasswd", ".vault-token",
 	".aws/credentials", ".docker/config.json", ".kube/config", ".kaggle/kaggle.json", "kaggle.json",
 	".huggingface/token", "huggingface/token", "huggingface/stored_tokens",
-	"application_default_credentials.json", ".azure/accesstokens.json", ".azure/msal_token_cache.json", ".s3cfg", ".boto",
+	"application_default_credentials.json", ".azure/accesstokens.json", ".azure/msal_token_cache.json", ".s3cfg",
+	".boto",
 	"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk", ".ssh/*", ".gnupg/*",
 }
 
@@ -44,7 +46,10 @@ func (p *packer) refuseSecrets(files []*file) error {
 		if !isSecret(f.name) {
 			continue
 		}
-		err := &carton.Error{Path: f.name, Kind: carton.ErrInsecurePath, Msg: "is where credentials are kept, and would be published with the model"}
+		err := &carton.Error{
+			Path: f.name, Kind: carton.ErrInsecurePath,
+			Msg: "is where credentials are kept, and would be published with the model",
+		}
 		if !p.opts.AllowInvalid {
 			return hint.With(err, "take it out of the folder; %s packs it all the same", hint.PackInvalid)
 		}

@@ -149,7 +149,10 @@ type testReader struct {
 
 func (r *testReader) read(t Test) (writtenTest, error) {
 	w := writtenTest{
-		Test:  carton.Test{Name: t.Name, Description: t.Description, Inputs: map[string]string{}, Outputs: map[string]string{}},
+		Test: carton.Test{
+			Name: t.Name, Description: t.Description, Inputs: map[string]string{},
+			Outputs: map[string]string{},
+		},
 		whole: true,
 	}
 	if t.File != "" {
@@ -248,7 +251,8 @@ func (r *testReader) refer(w *writtenTest, v TestValue, input bool) error {
 func (r *testReader) put(w *writtenTest, name string, input bool, d dataTensor) error {
 	refs, specs, word := w.side(input)
 	if r.index == nil {
-		return optionsf("got a folder of tensors and tensors of a test, want one of them, or references like @tensor_data/NAME")
+		return optionsf("got a folder of tensors and tensors of a test, want one of them, or references like " +
+			"@tensor_data/NAME")
 	}
 	if _, twice := refs[name]; twice {
 		return optionsf("the %s %s is given twice", word, errtext.Quote(name))
@@ -289,7 +293,8 @@ func (x *indexWriter) bytes() []byte {
 			shape[d] = strconv.FormatInt(n, 10)
 		}
 		fmt.Fprintf(&b, "[[tensor]]\nname = %s\ndtype = %s\nshape = [%s]\nfile = %s\ninner = []\n",
-			tomltext.Quote(t.name), tomltext.Quote(string(t.dtype)), strings.Join(shape, ", "), tomltext.Quote(x.fileOf(i)))
+			tomltext.Quote(t.name), tomltext.Quote(string(t.dtype)), strings.Join(shape, ", "),
+			tomltext.Quote(x.fileOf(i)))
 	}
 	return []byte(b.String())
 }
@@ -298,7 +303,10 @@ func (x *indexWriter) bytes() []byte {
 func (p *packer) readIndex(root *os.Root) error {
 	raw, err := readSmall(localfile.FS(root), "index.toml", carton.IndexName, carton.MaxIndexBytes)
 	if errors.Is(err, os.ErrNotExist) {
-		return &carton.Error{Path: carton.IndexName, Kind: carton.ErrFormat, Msg: "is missing: the folder of tensors has none"}
+		return &carton.Error{
+			Path: carton.IndexName, Kind: carton.ErrFormat,
+			Msg: "is missing: the folder of tensors has none",
+		}
 	}
 	if err != nil {
 		return err

@@ -54,7 +54,8 @@ func (p *packer) shard() error {
 		case filekind.GGUF:
 			m = p.ggufSet(f)
 		default:
-			p.warnf("%s is larger than %s, and is not cut: only safetensors and GGUF files are", errtext.Quote(f.path), errtext.Size(p.opts.Shard))
+			p.warnf("%s is larger than %s, and is not cut: only safetensors and GGUF files are", errtext.Quote(f.path),
+				errtext.Size(p.opts.Shard))
 			continue
 		}
 		if err == nil {
@@ -98,7 +99,11 @@ func (p *packer) safetensorsSet(f *file) (*sharded, error) {
 		for _, name := range index.Shards() {
 			shard := p.find(path.Join(dir, name))
 			if shard == nil {
-				return nil, &carton.Error{Path: x.path, Kind: carton.ErrFormat, Msg: "names the shard " + errtext.Quote(name) + ", which is not there: the model can't be cut again"}
+				return nil, &carton.Error{
+					Path: x.path, Kind: carton.ErrFormat,
+					Msg: "names the shard " + errtext.Quote(name) +
+						", which is not there: the model can't be cut again",
+				}
 			}
 			m.files = append(m.files, shard)
 		}
@@ -118,7 +123,8 @@ func (p *packer) ggufSet(f *file) *sharded {
 	prefix, _, _ := strings.Cut(set, "-*-of-")
 	m := &sharded{base: dir + prefix}
 	for _, x := range p.files {
-		if all, _, _, ok := gguf.ParsePartName(path.Base(x.path)); ok && all == set && path.Dir(x.path) == path.Dir(f.path) {
+		if all, _, _, ok := gguf.ParsePartName(path.Base(x.path)); ok && all == set &&
+			path.Dir(x.path) == path.Dir(f.path) {
 			m.files = append(m.files, x)
 		}
 	}
@@ -133,8 +139,10 @@ func (p *packer) cut(m *sharded, format string) error {
 		case f.remote != nil:
 			// Their sha256 are those of the whole; of shards they would be known only after all
 			// was read, and what was read would have to be fetched again to be sent.
-			err := optionsf("%s is on the hub, and only files of this machine are cut into shards", errtext.Quote(f.path))
-			return hint.With(err, "hf download %s --local-dir DIR fetches it; give DIR, and %s SIZE", p.out.Repository, hint.Shard)
+			err := optionsf("%s is on the hub, and only files of this machine are cut into shards",
+				errtext.Quote(f.path))
+			return hint.With(err, "hf download %s --local-dir DIR fetches it; give DIR, and %s SIZE", p.out.Repository,
+				hint.Shard)
 		case f.target != "":
 			return optionsf("%s is a symlink, and so it can't be cut into shards", errtext.Quote(f.path))
 		case f.nameHash != "":
@@ -143,15 +151,21 @@ func (p *packer) cut(m *sharded, format string) error {
 	}
 	shards, total, err := m.shards(format, p.opts.Shard)
 	switch {
-	case errtext.IsLimit(err), errors.Is(err, gguf.ErrVersion), errors.Is(err, gguf.ErrFormat), errors.Is(err, safetensors.ErrFormat), errors.Is(err, modelfile.ErrPointer):
-		return &carton.Error{Path: m.files[0].path, Kind: carton.ErrFormat, Msg: "can't be cut into shards: " + err.Error()}
+	case errtext.IsLimit(err), errors.Is(err, gguf.ErrVersion), errors.Is(err, gguf.ErrFormat),
+		errors.Is(err, safetensors.ErrFormat), errors.Is(err, modelfile.ErrPointer):
+		return &carton.Error{
+			Path: m.files[0].path, Kind: carton.ErrFormat,
+			Msg: "can't be cut into shards: " + err.Error(),
+		}
 	case err != nil:
 		return fmt.Errorf("%s: %w", errtext.Quote(m.files[0].path), err)
 	case len(shards) == 1 && len(m.files) == 1:
-		p.warnf("%s is larger than %s, and is not cut: it holds one tensor", errtext.Quote(m.files[0].path), errtext.Size(p.opts.Shard))
+		p.warnf("%s is larger than %s, and is not cut: it holds one tensor", errtext.Quote(m.files[0].path),
+			errtext.Size(p.opts.Shard))
 		return nil
 	case len(shards) > maxShards:
-		return optionsf("%s would be cut into %d files, and %d is the most: want larger ones", errtext.Quote(m.files[0].path), len(shards), maxShards)
+		return optionsf("%s would be cut into %d files, and %d is the most: want larger ones",
+			errtext.Quote(m.files[0].path), len(shards), maxShards)
 	}
 	gone := map[*file]bool{m.index: m.index != nil}
 	for _, f := range m.files {
@@ -159,7 +173,8 @@ func (p *packer) cut(m *sharded, format string) error {
 	}
 	for _, f := range p.files {
 		if f.target != "" && gone[p.final(f)] {
-			return optionsf("%s is a symlink to %s, which is cut into shards: leave the symlink out", errtext.Quote(f.path), errtext.Quote(p.final(f).path))
+			return optionsf("%s is a symlink to %s, which is cut into shards: leave the symlink out",
+				errtext.Quote(f.path), errtext.Quote(p.final(f).path))
 		}
 	}
 	p.files = slices.DeleteFunc(p.files, func(f *file) bool { return gone[f] })

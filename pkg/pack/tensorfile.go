@@ -86,7 +86,10 @@ func (p *packer) readNPY(name string, f *os.File, from *file) ([]dataTensor, err
 		return nil, err
 	}
 	if got := from.size - h.DataStart; got != h.Bytes() {
-		return nil, &carton.Error{Path: name, Kind: carton.ErrFormat, Msg: fmt.Sprintf("has %d bytes of elements, want %d", got, h.Bytes())}
+		return nil, &carton.Error{
+			Path: name, Kind: carton.ErrFormat,
+			Msg: fmt.Sprintf("has %d bytes of elements, want %d", got, h.Bytes()),
+		}
 	}
 	t := dataTensor{dtype: dtype, shape: slices.Clone(h.Shape), file: from}
 	from.off, from.size = h.DataStart, h.Bytes()
@@ -94,7 +97,11 @@ func (p *packer) readNPY(name string, f *os.File, from *file) ([]dataTensor, err
 		return []dataTensor{t}, nil
 	}
 	if p.reordered += h.Bytes(); p.reordered > MaxReorderedBytes {
-		err := &carton.Error{Path: name, Kind: carton.ErrLimit, Msg: fmt.Sprintf("arrays in Fortran order or big-endian have %d bytes together with it, want at most %d", p.reordered, MaxReorderedBytes)}
+		err := &carton.Error{
+			Path: name, Kind: carton.ErrLimit,
+			Msg: fmt.Sprintf("arrays in Fortran order or big-endian have %d bytes together with it, want at most %d",
+				p.reordered, MaxReorderedBytes),
+		}
 		return nil, hint.With(err, "save it in C order, little-endian: numpy.ascontiguousarray")
 	}
 	raw := make([]byte, h.Bytes())

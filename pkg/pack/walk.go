@@ -113,7 +113,10 @@ func (w *walk) lookBelow(name string, rule int) error {
 func (w *walk) entry(name string, mode fs.FileMode, rule int) error {
 	if w.linked > 0 {
 		if w.repeated++; w.repeated > MaxLinkedEntries {
-			return &carton.Error{Path: name, Kind: carton.ErrLimit, Msg: fmt.Sprintf("symlinks to folders repeat more than %d files and folders", MaxLinkedEntries)}
+			return &carton.Error{
+				Path: name, Kind: carton.ErrLimit,
+				Msg: fmt.Sprintf("symlinks to folders repeat more than %d files and folders", MaxLinkedEntries),
+			}
 		}
 	}
 	if mode&fs.ModeSymlink != 0 {
@@ -261,12 +264,16 @@ func (w *walk) badLink(name, target string, err error) error {
 		return err
 	}
 	_, inside := w.inside(filepath.FromSlash(target))
-	if path.IsAbs(target) && !inside || !path.IsAbs(target) && !filepath.IsLocal(filepath.FromSlash(path.Join(path.Dir(w.at(name)), target))) ||
+	if path.IsAbs(target) && !inside || !path.IsAbs(target) &&
+		!filepath.IsLocal(filepath.FromSlash(path.Join(path.Dir(w.at(name)), target))) ||
 		errors.Is(err, errEscapes(w.root)) {
 		err := refuse(name, "is a symlink to %s, outside of what is packed", errtext.Quote(target))
 		return hint.With(err, "pack a copy that holds the files themselves: cp -RL")
 	}
-	return &carton.Error{Path: name, Kind: carton.ErrInsecurePath, Msg: "is a symlink to " + errtext.Quote(target), Err: err}
+	return &carton.Error{
+		Path: name, Kind: carton.ErrInsecurePath, Msg: "is a symlink to " + errtext.Quote(target),
+		Err: err,
+	}
 }
 
 // errEscapes returns the error that os.Root gives for what lies outside: it has

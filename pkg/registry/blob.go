@@ -47,7 +47,8 @@ func (r *Repository) Has(ctx context.Context, desc ocispec.Descriptor, _ func(of
 	case err != nil:
 		return false, err
 	case size != desc.Size:
-		return false, fmt.Errorf("blob %s: is %d bytes in %s, want %d: %w", desc.Digest, size, r.host.host, desc.Size, layout.ErrDigest)
+		return false, fmt.Errorf("blob %s: is %d bytes in %s, want %d: %w", desc.Digest, size, r.host.host, desc.Size,
+			layout.ErrDigest)
 	}
 	return true, nil
 }

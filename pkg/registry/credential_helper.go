@@ -52,7 +52,8 @@ type helperCredential struct {
 // https://docs.docker.com/engine/reference/commandline/login/#credential-helper-protocol
 func runHelper(ctx context.Context, name, action, account string, cred auth.Credential) (auth.Credential, error) {
 	if !helperRE.MatchString(name) {
-		return auth.EmptyCredential, failCredentials("%s credentials for %s: got the helper %q, want a name", action, account, name)
+		return auth.EmptyCredential, failCredentials("%s credentials for %s: got the helper %q, want a name", action,
+			account, name)
 	}
 	program, input := "docker-credential-"+name, account
 	if action == "store" {
@@ -72,7 +73,8 @@ func runHelper(ctx context.Context, name, action, account string, cred auth.Cred
 		return auth.EmptyCredential, context.Cause(ctx)
 	}
 	err = fmt.Errorf("%s credentials for %s: %s: %w", action, account, program, err)
-	return auth.EmptyCredential, &credentialError{hint.With(err, "the file that names this helper is Docker's config.json, or what %s says", hint.RegistryConfig)}
+	return auth.EmptyCredential, &credentialError{hint.With(err,
+		"the file that names this helper is Docker's config.json, or what %s says", hint.RegistryConfig)}
 }
 
 // execHelper returns what a helper prints, {} where it has nothing for the account.

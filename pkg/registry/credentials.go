@@ -85,7 +85,8 @@ func (c *Credentials) Credential(ctx context.Context, hostport string) (auth.Cre
 	}
 	cred, err := store.Get(ctx, key)
 	if err != nil { // its text may hold what it could not read
-		return auth.EmptyCredential, failCredentials("read credentials for %s: %s: got an entry that is unreadable, want user:password in base64", host, c.file)
+		return auth.EmptyCredential, failCredentials(
+			"read credentials for %s: %s: got an entry that is unreadable, want user:password in base64", host, c.file)
 	}
 	cred.Password = strings.Trim(cred.Password, "\x00") // old versions of Docker filled it up
 	secret.AddLogin(cred.Username, cred.Password)

@@ -55,7 +55,8 @@ func (r *Repository) delete(ctx context.Context, reference string) error {
 		return fmt.Errorf("delete %s: %w", named(reference), err)
 	}
 	switch {
-	case resp.StatusCode == http.StatusOK, resp.StatusCode == http.StatusAccepted, resp.StatusCode == http.StatusNoContent,
+	case resp.StatusCode == http.StatusOK, resp.StatusCode == http.StatusAccepted,
+		resp.StatusCode == http.StatusNoContent,
 		resp.StatusCode == http.StatusNotFound && triesOf(ctx).failures > 0:
 		resp.Body.Close()
 		return nil

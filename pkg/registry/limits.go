@@ -65,35 +65,47 @@ var behaviours = []behaviour{
 		layer: 200 * gib,
 		sources: []string{
 			`200 GiB: learn.microsoft.com/azure/container-registry/container-registry-skus, "Maximum image layer size"`,
-			"413 to large PUTs, of some: github.com/goharbor/harbor/issues/23015 (2026-03); not before it happens, for others take them",
+			"413 to large PUTs, of some: github.com/goharbor/harbor/issues/23015 (2026-03); not before it happens, " +
+				"for others take them",
 		},
 	},
 	{
 		name: "Docker Hub", hosts: []string{"registry-1.docker.io"},
-		sources: []string{"docs.docker.com/docker-hub/usage: limits count image manifests that are pulled; none is named for layers"},
+		sources: []string{
+			"docs.docker.com/docker-hub/usage: limits count image manifests that are pulled; none is named for layers",
+		},
 	},
 	{
 		name: "GitHub Container Registry", hosts: []string{"ghcr.io"},
 		layer: 10 * gb, upload: 10 * time.Minute, maxChunk: 4 * mib,
 		sources: []string{
-			"10 GB a layer, 10 minutes an upload: docs.github.com/packages/working-with-a-github-packages-registry/working-with-the-container-registry#troubleshooting",
-			"416 to a PATCH over 4 MiB: github.com/wasmCloud/wash-archive/issues/268 (2022-05), github.com/ocx-sh/ocx/pull/237 (2026-07)",
+			"10 GB a layer, 10 minutes an upload: " +
+				"docs.github.com/packages/working-with-a-github-packages-registry/working-with-the-container-registry#troubleshooting",
+			"416 to a PATCH over 4 MiB: github.com/wasmCloud/wash-archive/issues/268 (2022-05), " +
+				"github.com/ocx-sh/ocx/pull/237 (2026-07)",
 		},
 	},
 	{
 		name: "Google Artifact Registry", hosts: []string{".pkg.dev"},
 		maxChunk: noChunks, singleUseURL: true,
-		sources: []string{`cloud.google.com/artifact-registry/docs/reference/docker-api, "does not support Docker chunked uploads" (2023-01)`},
+		sources: []string{
+			`cloud.google.com/artifact-registry/docs/reference/docker-api, "does not support Docker chunked uploads" (2023-01)`,
+		},
 	},
 	{
 		name: "Google Container Registry", hosts: []string{"gcr.io", ".gcr.io"},
 		maxChunk: noChunks, singleUseURL: true,
-		sources: []string{"served by Artifact Registry: cloud.google.com/artifact-registry/docs/transition/transition-from-gcr (2025-03)"},
+		sources: []string{
+			"served by Artifact Registry: cloud.google.com/artifact-registry/docs/transition/transition-from-gcr " +
+				"(2025-03)",
+		},
 	},
 	{
 		name: "Quay", hosts: []string{"quay.io"},
-		maxPut:  20 * gb,
-		sources: []string{"no PUT over 20 GB: github.com/oras-project/oras-py/pull/137 (2024-06), of quay.io's operators"},
+		maxPut: 20 * gb,
+		sources: []string{
+			"no PUT over 20 GB: github.com/oras-project/oras-py/pull/137 (2024-06), of quay.io's operators",
+		},
 	},
 }
 
@@ -120,7 +132,8 @@ func (b *behaviour) resumes() bool { return !b.rangeNeverAdvances && !b.singleUs
 func (r *Repository) CheckArtifact(_ context.Context, a *layout.Artifact) error {
 	b := &r.host.behaviour
 	if len(a.Manifest) > layout.MaxManifestBytes {
-		return hint.With(limitError("image manifest", "got %d bytes, want at most %d", len(a.Manifest), layout.MaxManifestBytes),
+		return hint.With(limitError("image manifest", "got %d bytes, want at most %d", len(a.Manifest),
+			layout.MaxManifestBytes),
 			"larger bundles make fewer layers: %s SIZE", hint.BundleBelow)
 	}
 	if n := len(a.Layers); b.layers > 0 && n > b.layers {
@@ -142,7 +155,8 @@ func (r *Repository) CheckArtifact(_ context.Context, a *layout.Artifact) error 
 		return nil
 	}
 	name := cmp.Or(first.Name, first.Digest.String())
-	var err error = limitError(name, "got %d bytes, want at most %d (%s) in a layer (%s)", first.Size, b.layer, errtext.Size(b.layer), b.name)
+	var err error = limitError(name, "got %d bytes, want at most %d (%s) in a layer (%s)", first.Size, b.layer,
+		errtext.Size(b.layer), b.name)
 	if more > 0 {
 		err = hint.With(err, "%d more layers are too large", more)
 	}
@@ -151,7 +165,8 @@ func (r *Repository) CheckArtifact(_ context.Context, a *layout.Artifact) error 
 
 // hintToShard says how files become smaller than a registry's limit.
 func hintToShard(err error) error {
-	return hint.With(err, "%s SIZE cuts safetensors and GGUF files into smaller ones when a folder is packed or pushed; or use another registry", hint.Shard)
+	return hint.With(err, "%s SIZE cuts safetensors and GGUF files into smaller ones when a folder is packed or "+
+		"pushed; or use another registry", hint.Shard)
 }
 
 func limitError(object, format string, args ...any) *layout.Error {
@@ -165,10 +180,12 @@ func (h *endpoint) explain(f *fault, size int64) error {
 	case f.source || f.status >= 400 && f.status < 500 && f.status != http.StatusRequestEntityTooLarge:
 		return f.err
 	case b.upload > 0 && f.took >= b.upload-b.upload/leastMeasure:
-		return hint.With(f.err, "%s ends an upload after %s; this one had been under way for %s", hint.Text(b.name), b.upload, roughly(f.took.Seconds()))
+		return hint.With(f.err, "%s ends an upload after %s; this one had been under way for %s", hint.Text(b.name),
+			b.upload, roughly(f.took.Seconds()))
 	case b.name == "" && size > 32*gib:
 		// github.com/goharbor/harbor/issues/19573 (2023-11): mended in 2.9.2 and 2.10.0.
-		return hint.With(f.err, "Harbor before 2.9.2 takes no layer over 32 GiB, and this one has %s", hint.Text(errtext.Size(size)))
+		return hint.With(f.err, "Harbor before 2.9.2 takes no layer over 32 GiB, and this one has %s",
+			hint.Text(errtext.Size(size)))
 	}
 	return f.err
 }

@@ -19,7 +19,9 @@ import (
 // name that a [Reference] calls the registry by. The
 // warning, "" where there is none, says that a password lies unencrypted in a
 // file. Credentials that the registry refuses are [ErrUnauthorized].
-func (c *Client) Login(ctx context.Context, store *Credentials, registry string, cred auth.Credential) (warning string, err error) {
+func (c *Client) Login(
+	ctx context.Context, store *Credentials, registry string, cred auth.Credential,
+) (warning string, err error) {
 	if err := checkHost(registry); err != nil {
 		return "", badReference(registry, "%v", err)
 	}
@@ -61,10 +63,12 @@ func (c *Client) tryCredential(ctx context.Context, registry string, cred auth.C
 // adviseLogin takes from the error of a login the hint to log in.
 func adviseLogin(err error) error {
 	var refused *Error
-	if !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized && refused.Status != http.StatusForbidden {
+	if !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized &&
+		refused.Status != http.StatusForbidden {
 		return err
 	}
-	return hint.With(refused, "check the user name and the password; many registries want an access token in place of the password")
+	return hint.With(refused,
+		"check the user name and the password; many registries want an access token in place of the password")
 }
 
 // ping asks the registry's front door, with a password where there is one.
@@ -94,14 +98,16 @@ func (c *Credentials) put(ctx context.Context, host string, cred auth.Credential
 		return "", err
 	}
 	if c.file == "" {
-		return "", failCredentials("store credentials: there is no home folder, and neither DOCKER_CONFIG nor REGISTRY_AUTH_FILE is set")
+		return "", failCredentials("store credentials: there is no home folder, and neither DOCKER_CONFIG nor " +
+			"REGISTRY_AUTH_FILE is set")
 	}
 	if helper := conf.helper(host); helper != "" {
 		_, err := runHelper(ctx, helper, "store", c.account(host), cred)
 		return "", err
 	}
 	if strings.Contains(cred.Username, ":") {
-		return "", failCredentials("store credentials for %s: got a user name with a colon, which the file can't hold", host)
+		return "", failCredentials("store credentials for %s: got a user name with a colon, which the file can't hold",
+			host)
 	}
 	store, err := c.open()
 	if err != nil {

@@ -37,17 +37,21 @@ func (r *Repository) Resolve(ctx context.Context, reference string) (ocispec.Des
 }
 
 // ResolveManifest is Resolve and FetchManifest in one request.
-func (r *Repository) ResolveManifest(ctx context.Context, reference string) (desc ocispec.Descriptor, raw []byte, err error) {
-	desc, err = r.lookUp(ctx, reference, func(ctx context.Context, u *url.URL, want digest.Digest) (desc ocispec.Descriptor, err error) {
-		desc, raw, err = r.getManifest(ctx, u, want, manifestTypes)
-		return desc, err
-	})
+func (r *Repository) ResolveManifest(
+	ctx context.Context, reference string,
+) (desc ocispec.Descriptor, raw []byte, err error) {
+	desc, err = r.lookUp(ctx, reference,
+		func(ctx context.Context, u *url.URL, want digest.Digest) (desc ocispec.Descriptor, err error) {
+			desc, raw, err = r.getManifest(ctx, u, want, manifestTypes)
+			return desc, err
+		})
 	return desc, raw, err
 }
 
 // lookUp asks for what a tag or digest points to.
 func (r *Repository) lookUp(
-	ctx context.Context, reference string, ask func(context.Context, *url.URL, digest.Digest) (ocispec.Descriptor, error),
+	ctx context.Context, reference string, ask func(context.Context, *url.URL, digest.Digest) (
+		ocispec.Descriptor, error),
 ) (ocispec.Descriptor, error) {
 	u, want, err := r.manifestURL(reference)
 	if err != nil {
@@ -112,15 +116,18 @@ func describe(resp *http.Response, want digest.Digest) (ocispec.Descriptor, bool
 		return desc, false, nil
 	}
 	if desc.Digest != "" && want != "" && desc.Digest != want {
-		return desc, false, fmt.Errorf("manifest: got the digest %q, want %s: %w", said(desc.Digest), want, layout.ErrDigest)
+		return desc, false, fmt.Errorf("manifest: got the digest %q, want %s: %w", said(desc.Digest), want,
+			layout.ErrDigest)
 	}
 	if desc.Size > layout.MaxManifestBytes {
-		return desc, false, fmt.Errorf("manifest: got %d bytes, want at most %d: %w", desc.Size, layout.MaxManifestBytes, layout.ErrLimit)
+		return desc, false, fmt.Errorf("manifest: got %d bytes, want at most %d: %w", desc.Size,
+			layout.MaxManifestBytes, layout.ErrLimit)
 	}
 	if desc.Digest == "" {
 		desc.Digest = want
 	}
-	return desc, slices.Contains(manifestTypes, desc.MediaType) && desc.Size > 0 && layout.CheckDigest(desc.Digest) == nil, nil
+	return desc, slices.Contains(manifestTypes, desc.MediaType) && desc.Size > 0 &&
+		layout.CheckDigest(desc.Digest) == nil, nil
 }
 
 // accept makes one header of the types: not every registry reads a second.
@@ -135,7 +142,8 @@ func (r *Repository) FetchManifest(ctx context.Context, desc ocispec.Descriptor)
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
 	if desc.Size > layout.MaxManifestBytes {
-		return nil, fmt.Errorf("manifest: got %d bytes, want at most %d: %w", desc.Size, layout.MaxManifestBytes, layout.ErrLimit)
+		return nil, fmt.Errorf("manifest: got %d bytes, want at most %d: %w", desc.Size, layout.MaxManifestBytes,
+			layout.ErrLimit)
 	}
 	u, err := r.url(ctx, "manifests/"+desc.Digest.String())
 	if err != nil {
@@ -150,14 +158,17 @@ func (r *Repository) FetchManifest(ctx context.Context, desc ocispec.Descriptor)
 		return nil, err
 	}
 	if got.Size != desc.Size {
-		return nil, fmt.Errorf("manifest %s: got %d bytes, want %d: %w", desc.Digest, got.Size, desc.Size, layout.ErrDigest)
+		return nil, fmt.Errorf("manifest %s: got %d bytes, want %d: %w", desc.Digest, got.Size, desc.Size,
+			layout.ErrDigest)
 	}
 	return b, nil
 }
 
 // getManifest fetches a manifest, and checks what it knows: want, where it is
 // set, and the digest that the registry itself states.
-func (r *Repository) getManifest(ctx context.Context, u *url.URL, want digest.Digest, types []string) (ocispec.Descriptor, []byte, error) {
+func (r *Repository) getManifest(
+	ctx context.Context, u *url.URL, want digest.Digest, types []string,
+) (ocispec.Descriptor, []byte, error) {
 	resp, b, err := r.get(ctx, u, accept(types...), layout.MaxManifestBytes)
 	if err != nil {
 		return ocispec.Descriptor{}, nil, fmt.Errorf("manifest: %w", err)
@@ -183,7 +194,9 @@ func (r *Repository) getManifest(ctx context.Context, u *url.URL, want digest.Di
 }
 
 // get reads a whole answer of at most limit bytes, again where it broke off.
-func (r *Repository) get(ctx context.Context, u *url.URL, header http.Header, limit int64) (*http.Response, []byte, error) {
+func (r *Repository) get(
+	ctx context.Context, u *url.URL, header http.Header, limit int64,
+) (*http.Response, []byte, error) {
 	policy := r.client.opts.Policy
 	ctx = oneWork(ctx)
 	tries := triesOf(ctx)

@@ -17,13 +17,16 @@ import (
 // one, else by digest first. Where it has a subject, it is listed with that one: by the
 // registry, or in the index that the specification has clients keep.
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-manifests-with-subject
-func (r *Repository) PutManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, opts layout.PutOptions) error {
+func (r *Repository) PutManifest(
+	ctx context.Context, desc ocispec.Descriptor, content []byte, opts layout.PutOptions,
+) error {
 	tags := opts.Tags
 	if err := layout.CheckDigest(desc.Digest); err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
 	if got := digest.FromBytes(content); got != desc.Digest || desc.Size != int64(len(content)) {
-		return fmt.Errorf("manifest: got %s (%d bytes), want %s (%d bytes): %w", got, len(content), desc.Digest, desc.Size, layout.ErrDigest)
+		return fmt.Errorf("manifest: got %s (%d bytes), want %s (%d bytes): %w", got, len(content), desc.Digest,
+			desc.Size, layout.ErrDigest)
 	}
 	for _, tag := range tags {
 		if err := CheckTag(tag); err != nil {
@@ -88,7 +91,8 @@ func (r *Repository) confirm(ctx context.Context, desc ocispec.Descriptor, name 
 	case err == nil && is.Digest == desc.Digest:
 		return nil
 	case err == nil:
-		err = fmt.Errorf("%s answered %d to it, and has %s in its place: %w", r.host.host, status, is.Digest, layout.ErrDigest)
+		err = fmt.Errorf("%s answered %d to it, and has %s in its place: %w", r.host.host, status, is.Digest,
+			layout.ErrDigest)
 	default:
 		err = fmt.Errorf("%s answered %d to it, and does not show it: %w", r.host.host, status, err)
 	}

@@ -87,10 +87,12 @@ func (h *endpoint) unknownHost(dns *net.DNSError, err error) error {
 	case errors.As(err, &connect) && connect.Op == "proxyconnect":
 		return hint.With(unknown, "HTTPS_PROXY or HTTP_PROXY names it: correct it, or unset it where there is no proxy")
 	case !strings.EqualFold(strings.TrimSuffix(dns.Name, "."), own.Hostname()):
-		return hint.With(fmt.Errorf("%s: %w", h.host, unknown), "the registry sends to that host; it is the registry's to mend")
+		return hint.With(fmt.Errorf("%s: %w", h.host, unknown),
+			"the registry sends to that host; it is the registry's to mend")
 	}
 	return hint.With(unknown, "%s stands before the first slash, where the registry's name is: check how it is spelt; "+
-		"a file or folder of that name begins with ./, and where a proxy is needed, HTTPS_PROXY names it", userHost(h.host))
+		"a file or folder of that name begins with ./, and where a proxy is needed, HTTPS_PROXY names it",
+		userHost(h.host))
 }
 
 // passes reports whether an error that came with no request, or while an answer was
@@ -100,7 +102,8 @@ func passes(err error) bool {
 		op  *net.OpError
 		dns *net.DNSError
 	)
-	return errors.As(err, &op) || errors.As(err, &dns) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+	return errors.As(err, &op) || errors.As(err, &dns) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, io.EOF) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
@@ -137,7 +140,8 @@ func adviseNetwork(err error) error {
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
 		return hint.With(err, "the registry speaks no TLS; if that is meant to be so: %s", hint.PlainHTTP)
 	case errors.As(err, &unknown):
-		return hint.With(err, "name the registry's own authority with %s, or use %s to trust any certificate", hint.CAFile, hint.Insecure)
+		return hint.With(err, "name the registry's own authority with %s, or use %s to trust any certificate",
+			hint.CAFile, hint.Insecure)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return hint.With(err, "the certificate is out of date, or this machine's clock is wrong")
 	case errors.As(err, &name):

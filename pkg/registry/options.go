@@ -89,7 +89,8 @@ func (o Options) stall() time.Duration {
 const maxPEMBytes = 16 << 20
 
 func (o Options) tlsConfig() (*tls.Config, error) {
-	conf := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure} //nolint:gosec // only where the user asks for it
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	conf.InsecureSkipVerify = o.Insecure //nolint:gosec // only where the user asks for it
 	if o.CAFile != "" {
 		pem, err := localfile.Read(o.CAFile, maxPEMBytes)
 		if err != nil {

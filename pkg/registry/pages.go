@@ -31,7 +31,9 @@ type page struct {
 // Where the next one is, a registry says in a Link header (RFC 8288), of which the query
 // counts alone: no answer leads to another host, nor to another path.
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#listing-tags
-func (r *Repository) pages(ctx context.Context, path string, query url.Values, header http.Header, take func(page) (more bool, err error)) error {
+func (r *Repository) pages(
+	ctx context.Context, path string, query url.Values, header http.Header, take func(page) (more bool, err error),
+) error {
 	u, err := r.urlWith("", path)
 	if err != nil {
 		return err

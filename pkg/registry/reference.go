@@ -125,7 +125,8 @@ func CheckTag(tag string) error {
 	if isTag(tag) {
 		return nil
 	}
-	err := fmt.Errorf("got the tag %s, want at most 128 letters, digits and ._-, of which no . or - first", errtext.Quoted(tag))
+	err := fmt.Errorf("got the tag %s, want at most 128 letters, digits and ._-, of which no . or - first",
+		errtext.Quoted(tag))
 	if other := asTag.Replace(tag); isTag(other) {
 		err = hint.With(err, "versions with + and names with / are written otherwise in tags: %s", other)
 	}

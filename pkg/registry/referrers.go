@@ -18,7 +18,9 @@ import (
 // Referrers implements [layout.Fetcher]. The registry's own list counts where it has one
 // with anything in it; else the index that clients keep under a tag does.
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#listing-referrers
-func (r *Repository) Referrers(ctx context.Context, subject ocispec.Descriptor, artifactType string) ([]ocispec.Descriptor, error) {
+func (r *Repository) Referrers(
+	ctx context.Context, subject ocispec.Descriptor, artifactType string,
+) ([]ocispec.Descriptor, error) {
 	if err := layout.CheckDigest(subject.Digest); err != nil {
 		return nil, fmt.Errorf("referrers: %w", err)
 	}
@@ -67,26 +69,30 @@ func lacksList(err error) bool {
 var errNoList = errors.New("is no list of referrers")
 
 // listedReferrers is the registry's own list.
-func (r *Repository) listedReferrers(ctx context.Context, subject digest.Digest, artifactType string) ([]ocispec.Descriptor, error) {
+func (r *Repository) listedReferrers(
+	ctx context.Context, subject digest.Digest, artifactType string,
+) ([]ocispec.Descriptor, error) {
 	query := url.Values{}
 	if artifactType != "" {
 		query.Set("artifactType", artifactType)
 	}
 	list := layout.ReferrerList{ArtifactType: artifactType}
 	size := 0
-	err := r.pages(ctx, "referrers/"+subject.String(), query, accept(ocispec.MediaTypeImageIndex), func(p page) (bool, error) {
-		if mediaType, _, _ := mime.ParseMediaType(p.resp.Header.Get("Content-Type")); mediaType != ocispec.MediaTypeImageIndex {
-			return false, fmt.Errorf("%s answered with %q: %w", r.host.host, said(mediaType), errNoList)
-		}
-		if size += len(p.body); size > maxListBytes {
-			return false, fmt.Errorf("got a list of over %d bytes: %w", maxListBytes, layout.ErrLimit)
-		}
-		x, err := layout.ParseIndex(p.body)
-		if err != nil {
-			return false, err
-		}
-		return true, list.Add(x.Manifests...)
-	})
+	err := r.pages(ctx, "referrers/"+subject.String(), query, accept(ocispec.MediaTypeImageIndex),
+		func(p page) (bool, error) {
+			mediaType, _, _ := mime.ParseMediaType(p.resp.Header.Get("Content-Type"))
+			if mediaType != ocispec.MediaTypeImageIndex {
+				return false, fmt.Errorf("%s answered with %q: %w", r.host.host, said(mediaType), errNoList)
+			}
+			if size += len(p.body); size > maxListBytes {
+				return false, fmt.Errorf("got a list of over %d bytes: %w", maxListBytes, layout.ErrLimit)
+			}
+			x, err := layout.ParseIndex(p.body)
+			if err != nil {
+				return false, err
+			}
+			return true, list.Add(x.Manifests...)
+		})
 	return list.All, err
 }
 
@@ -169,7 +175,9 @@ const (
 // everybody who read it before this one was written has had the time to write: twice
 // the time that it took here. It is changed again where that has lost something, and
 // watched until nobody else writes.
-func (r *Repository) changeIndex(ctx context.Context, subject digest.Digest, change func(index []byte) ([]byte, bool, error)) error {
+func (r *Repository) changeIndex(
+	ctx context.Context, subject digest.Digest, change func(index []byte) ([]byte, bool, error),
+) error {
 	ctx = r.push(ctx)
 	var last []byte // as it was written or read before
 	for range indexAttempts {
@@ -185,7 +193,10 @@ func (r *Repository) changeIndex(ctx context.Context, subject digest.Digest, cha
 		case !changed && (last == nil || bytes.Equal(is, last)):
 			return nil
 		case changed:
-			desc := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageIndex, Digest: digest.FromBytes(index), Size: int64(len(index))}
+			desc := ocispec.Descriptor{
+				MediaType: ocispec.MediaTypeImageIndex, Digest: digest.FromBytes(index),
+				Size: int64(len(index)),
+			}
 			if err := r.putManifest(ctx, desc, index, tag); err != nil {
 				return fmt.Errorf("tag %s: %w", tag, err)
 			}

@@ -90,7 +90,8 @@ func (r *Repository) Name() string { return r.name.Registry + "/" + r.name.Repos
 // BlobURL implements layout.Store: https, or http where the registry is known to be
 // reached so.
 func (r *Repository) BlobURL(dgst digest.Digest) string {
-	return cmp.Or(r.host.known(), "https") + "://" + r.host.host + "/v2/" + r.name.Repository + "/blobs/" + dgst.String()
+	return cmp.Or(r.host.known(), "https") + "://" + r.host.host + "/v2/" + r.name.Repository + "/blobs/" +
+		dgst.String()
 }
 
 // url returns the URL of something in the repository. It finds out the scheme.

@@ -63,7 +63,8 @@ func (c *Client) wrapped(rt http.RoundTripper, commit time.Duration) http.RoundT
 func (c *Client) metaTransport(conf *tls.Config, dial httprange.DialFunc) http.RoundTripper {
 	t := newTransport(conf, dial)
 	t.ForceAttemptHTTP2 = true
-	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingTimeout, PingTimeout: pingTimeout} // a dead connection is noticed, and left
+	// a dead connection is noticed, and left
+	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingTimeout, PingTimeout: pingTimeout}
 	return c.wrapped(t, 0)
 }
 

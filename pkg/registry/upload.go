@@ -127,7 +127,9 @@ func (u *upload) resume(ctx context.Context, s *state) error {
 }
 
 // queryRemembered asks how much of a remembered upload the registry has.
-func (u *upload) queryRemembered(ctx context.Context, s *state, asked *url.URL) (off int64, location string, err error) {
+func (u *upload) queryRemembered(
+	ctx context.Context, s *state, asked *url.URL,
+) (off int64, location string, err error) {
 	loc, err := url.Parse(s.Location)
 	if err != nil {
 		return 0, "", errGone

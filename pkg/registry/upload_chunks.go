@@ -16,7 +16,8 @@ func (u *upload) tookChunk(ctx context.Context, resp *http.Response, end int64, 
 		return f
 	}
 	got, ok := parseStatusRange(resp.Header.Get("Range"))
-	if ok && f.complete && (got == end || got == end+1) || u.rangeUnreliable || u.repo.host.behaviour.rangeNeverAdvances {
+	if ok && f.complete && (got == end || got == end+1) || u.rangeUnreliable ||
+		u.repo.host.behaviour.rangeNeverAdvances {
 		u.moveTo(end, location)
 		return nil
 	}

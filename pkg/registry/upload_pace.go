@@ -116,7 +116,8 @@ func (p *pace) judge(now time.Time) error {
 		return nil
 	}
 	err := &slowError{
-		text: fmt.Sprintf("%s are left of it and %d other uploads at %s/s: got a need of %s in all, want at most %s an upload (%s)",
+		text: fmt.Sprintf("%s are left of it and %d other uploads at %s/s: got a need of %s in all, want at most %s "+
+			"an upload (%s)",
 			errtext.Size(ahead), len(m.active)-1, errtext.Size(int64(rate)), roughly(needs), p.limit, p.host),
 	}
 	alone := elapsed.Seconds() + float64(p.left)/rate

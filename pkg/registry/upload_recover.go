@@ -105,9 +105,11 @@ func (u *upload) mayPass(ctx context.Context, f *fault) bool {
 		return ctx.Err() == nil && u.repo.host.transient(f.err)
 	case u.repo.client.opts.Policy.Retryable(f.status):
 		return true
-	case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden, f.status == http.StatusRequestEntityTooLarge:
+	case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden,
+		f.status == http.StatusRequestEntityTooLarge:
 		return false
-	case f.status == http.StatusNotFound, f.status == http.StatusGone, f.status == http.StatusRequestedRangeNotSatisfiable:
+	case f.status == http.StatusNotFound, f.status == http.StatusGone,
+		f.status == http.StatusRequestedRangeNotSatisfiable:
 		return true // the session is gone, or elsewhere
 	}
 	return f.off > 0 && f.status < 500
@@ -120,7 +122,8 @@ func (u *upload) findOffset(ctx context.Context, f *fault) error {
 	var off int64
 	var location string
 	err := errGone
-	if f.status != http.StatusNotFound && f.status != http.StatusGone && u.repo.host.behaviour.resumes() && !u.rangeUnreliable {
+	if f.status != http.StatusNotFound && f.status != http.StatusGone && u.repo.host.behaviour.resumes() &&
+		!u.rangeUnreliable {
 		off, location, err = u.repo.status(ctx, u.session.location, u.sent())
 	}
 	passing := ctx.Err() == nil && httprange.Transient(err, true)

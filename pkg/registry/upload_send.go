@@ -73,7 +73,8 @@ func (u *upload) send(ctx context.Context, end int64) *fault {
 func (u *upload) tookAll(ctx context.Context, resp *http.Response, f *fault) *fault {
 	host := u.repo.host.host
 	if got := resp.Header.Get(digestHeader); got != "" && got != u.content.desc.Digest.String() {
-		f.err, f.status, f.refused = fmt.Errorf("%s stored %q: %w", host, said(got), layout.ErrDigest), http.StatusBadRequest, true
+		f.err, f.status, f.refused = fmt.Errorf("%s stored %q: %w", host, said(got), layout.ErrDigest),
+			http.StatusBadRequest, true
 		return f
 	}
 	if f.complete || u.arrived(ctx) {
@@ -86,7 +87,9 @@ func (u *upload) tookAll(ctx context.Context, resp *http.Response, f *fault) *fa
 // request makes the request for send, under a context of its own. Its body can be
 // had again, so that a challenge in the middle of an upload is answered and not
 // final. Where nothing is left to be sent there is none.
-func (u *upload) request(ctx, sending context.Context, end int64, report func(int, int64)) (*http.Request, *bodies, error) {
+func (u *upload) request(
+	ctx, sending context.Context, end int64, report func(int, int64),
+) (*http.Request, *bodies, error) {
 	desc, method := u.content.desc, http.MethodPatch
 	loc, err := url.Parse(u.session.location)
 	if err != nil {

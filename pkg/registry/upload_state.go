@@ -98,7 +98,8 @@ func unprintable(r rune) bool { return r <= ' ' || r >= 0x7f }
 // too old.
 func (s state) fits(other state, now time.Time) bool {
 	age := now.Sub(s.Time)
-	return s.inRepository() && s.Registry == other.Registry && s.Repository == other.Repository && s.Digest == other.Digest &&
+	return s.inRepository() && s.Registry == other.Registry && s.Repository == other.Repository &&
+		s.Digest == other.Digest &&
 		s.Size == other.Size && age > -maxStateAge && age < maxStateAge
 }
 

@@ -19,7 +19,9 @@ import (
 // A registry that takes no chunks, or forgets the session after the first, is
 // layout.ErrNoStream.
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-a-blob-in-chunks
-func (r *Repository) PushStream(ctx context.Context, size int64, open layout.Opener, w layout.Watch) (digest.Digest, error) {
+func (r *Repository) PushStream(
+	ctx context.Context, size int64, open layout.Opener, w layout.Watch,
+) (digest.Digest, error) {
 	c := &content{desc: ocispec.Descriptor{Size: size}, open: open, digestLast: true}
 	chunk := r.client.opts.ChunkSize
 	if chunk <= 0 {

@@ -144,8 +144,10 @@ func logEntry() fields {
 		"logIndex?": skip, "rootHash?": skip, "treeSize?": skip, "hashes?": skip, "checkpoint?": checkpoint.read,
 	}
 	return fields{
-		"logIndex?": skip, "logId?": fields{"keyId?": skip}.read, "kindVersion?": fields{"kind?": skip, "version?": skip}.read,
-		"integratedTime?": skip, "inclusionPromise?": fields{"signedEntryTimestamp?": skip}.read, "inclusionProof?": proof.read,
+		"logIndex?": skip, "logId?": fields{"keyId?": skip}.read,
+		"kindVersion?":    fields{"kind?": skip, "version?": skip}.read,
+		"integratedTime?": skip, "inclusionPromise?": fields{"signedEntryTimestamp?": skip}.read,
+		"inclusionProof?":    proof.read,
 		"canonicalizedBody?": skip,
 	}
 }

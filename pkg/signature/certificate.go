@@ -69,10 +69,12 @@ func verifyChain(chain, given []*x509.Certificate, now time.Time) error {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return errorf(ErrExpired, "the certificate of %s, or one that it hangs on, is not valid now: %s is from %s to %s",
+		return errorf(ErrExpired,
+			"the certificate of %s, or one that it hangs on, is not valid now: %s is from %s to %s",
 			signerName(leaf), signerName(invalid.Cert), day(invalid.Cert.NotBefore), day(invalid.Cert.NotAfter))
 	case err != nil:
-		return &Error{Kind: ErrSigner, Msg: "the certificate of " + signerName(leaf) + " does not lead to one that was asked for", Err: err}
+		return &Error{Kind: ErrSigner, Msg: "the certificate of " + signerName(leaf) +
+			" does not lead to one that was asked for", Err: err}
 	case leaf.KeyUsage&x509.KeyUsageDigitalSignature == 0 && (leaf.KeyUsage != 0 || !isCodeSigning(leaf)):
 		return errorf(ErrSigner, "the certificate of %s is not for signatures", signerName(leaf))
 	}

@@ -57,7 +57,8 @@ func (s *Statement) Check(about Subject) error {
 	case about.Image == "":
 		return errorf(ErrModel, "is the signature of an artifact, and this is none")
 	case s.Digest != about.Image:
-		return errorf(ErrModel, "is the signature of another artifact: got sha256:%s, want sha256:%s", s.Digest, about.Image)
+		return errorf(ErrModel, "is the signature of another artifact: got sha256:%s, want sha256:%s", s.Digest,
+			about.Image)
 	}
 	return nil
 }
@@ -71,7 +72,8 @@ func (s *Statement) compare(m *carton.Manifest) error {
 	}
 	hash, whole := signed[carton.ManifestName]
 	if whole && hash != m.ModelHash() {
-		return errorf(ErrModel, "is the signature of another model: got the model hash %s, want %s", hash, m.ModelHash())
+		return errorf(ErrModel, "is the signature of another model: got the model hash %s, want %s", hash,
+			m.ModelHash())
 	}
 	delete(signed, carton.ManifestName)
 	for _, e := range m.Entries() {

@@ -75,7 +75,8 @@ func privateBlock(text []byte) (*pem.Block, error) {
 			fallthrough // encrypted as of old
 		case pemEncrypted:
 			err := keyErrorf("the private key is encrypted in a form that is not read, want none or cosign's")
-			return nil, hint.With(err, "openssl pkcs8 -in KEY -nocrypt -out PLAIN-KEY decrypts it; %s encrypts it for cosign and for us", hint.Text("cosign import-key-pair --key PLAIN-KEY"))
+			return nil, hint.With(err, "openssl pkcs8 -in KEY -nocrypt -out PLAIN-KEY decrypts it; %s encrypts it "+
+				"for cosign and for us", hint.Text("cosign import-key-pair --key PLAIN-KEY"))
 		case pemPublic, pemCertificate:
 			return nil, keyErrorf("holds a %s, want a private key", block.Type)
 		default:

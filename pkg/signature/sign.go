@@ -40,7 +40,8 @@ func NewSigner(key *ecdsa.PrivateKey, certificates []*x509.Certificate) (*Signer
 	case !key.PublicKey.Equal(leaf.PublicKey):
 		return nil, keyErrorf("the certificate of %s is of another key", signerName(leaf))
 	case now.Before(leaf.NotBefore) || now.After(leaf.NotAfter):
-		return nil, errorf(ErrExpired, "the certificate of %s is valid from %s to %s", signerName(leaf), day(leaf.NotBefore), day(leaf.NotAfter))
+		return nil, errorf(ErrExpired, "the certificate of %s is valid from %s to %s", signerName(leaf),
+			day(leaf.NotBefore), day(leaf.NotAfter))
 	}
 	return s, nil
 }

@@ -66,8 +66,11 @@ type (
 func NewModel(m *carton.Manifest, name string) ([]byte, error) {
 	resources := resourcesOf(m)
 	return jsonstream.Marshal(statementJSON[modelJSON]{
-		Type:          StatementType,
-		Subject:       []subjectJSON{{Name: cmp.Or(name, "model"), Digest: map[string]string{"sha256": root(resources)}}},
+		Type: StatementType,
+		Subject: []subjectJSON{{
+			Name:   cmp.Or(name, "model"),
+			Digest: map[string]string{"sha256": root(resources)},
+		}},
 		PredicateType: PredicateModel,
 		Predicate: modelJSON{
 			Serialization: serializationJSON{

@@ -95,7 +95,8 @@ func (s *Statement) readModel(r *jsonstream.Reader) error {
 		"resources":     func(r *jsonstream.Reader) error { return r.Array(func() error { return s.readResource(r) }) },
 	}.read(r)
 	if err == nil && (method != "files" || hash != "sha256") {
-		err = fmt.Errorf("is by %s with %s, and MANIFEST can only be compared with files and sha256", errtext.Quoted(method), errtext.Quoted(hash))
+		err = fmt.Errorf("is by %s with %s, and MANIFEST can only be compared with files and sha256",
+			errtext.Quoted(method), errtext.Quoted(hash))
 	}
 	return err
 }
@@ -105,7 +106,10 @@ func (s *Statement) readResource(r *jsonstream.Reader) error {
 		return fmt.Errorf("has more than %d resources", carton.MaxMembers)
 	}
 	var x resourceJSON
-	err := fields{"name": textInto(&x.Name), "algorithm": textInto(&x.Algorithm), "digest": textInto(&x.Digest), "*": skip}.read(r)
+	err := fields{
+		"name": textInto(&x.Name), "algorithm": textInto(&x.Algorithm), "digest": textInto(&x.Digest),
+		"*": skip,
+	}.read(r)
 	s.resources = append(s.resources, x)
 	return err
 }

@@ -66,28 +66,33 @@ func (t *Trust) signer(b *Bundle) (SignerID, error) {
 	claim := b.Claim()
 	switch {
 	case b.keyless:
-		return claim, errorf(ErrKeyless, "is a keyless signature that claims to be of %s (%s), which only cosign can verify",
+		return claim, errorf(ErrKeyless,
+			"is a keyless signature that claims to be of %s (%s), which only cosign can verify",
 			errtext.Quoted(claim.Identity), errtext.Quoted(claim.Issuer))
 	case len(b.chain) == 0 && len(t.Keys) == 0:
 		return claim, errorf(ErrSigner, "was made with a key, and certificates were asked for")
 	case len(b.chain) == 0:
 		return claim, errorf(ErrSigner, "was made with another key than was asked for")
 	case len(t.Certificates) == 0:
-		return claim, errorf(ErrSigner, "was made with the certificate of %s, and another key was asked for", signerName(b.chain[0]))
+		return claim, errorf(ErrSigner, "was made with the certificate of %s, and another key was asked for",
+			signerName(b.chain[0]))
 	}
 	leaf := b.chain[0]
 	key, err := NewPublicKey(leaf.PublicKey)
 	if err != nil {
-		return claim, errorf(ErrSigner, "the certificate of %s is of a key of another kind, want ECDSA on P-256, P-384 or P-521", signerName(leaf))
+		return claim, errorf(ErrSigner,
+			"the certificate of %s is of a key of another kind, want ECDSA on P-256, P-384 or P-521", signerName(leaf))
 	}
 	if !verifyPayload(key.key, b.payload, b.sig) {
-		return claim, errorf(ErrSigner, "was not made with the key of the certificate of %s that it holds", signerName(leaf))
+		return claim, errorf(ErrSigner, "was not made with the key of the certificate of %s that it holds",
+			signerName(leaf))
 	}
 	if err := verifyChain(b.chain, t.Certificates, t.time()); err != nil {
 		return claim, err
 	}
 	if t.Identity != "" && !slices.Contains(identities(leaf), t.Identity) {
-		return claim, errorf(ErrSigner, "was made with the certificate of %s, want that of %s", signerName(leaf), errtext.Quoted(t.Identity))
+		return claim, errorf(ErrSigner, "was made with the certificate of %s, want that of %s", signerName(leaf),
+			errtext.Quoted(t.Identity))
 	}
 	if t.Identity != "" {
 		claim.Identity = t.Identity

@@ -66,7 +66,10 @@ func StartOn(t testing.TB, m *lan.Machine, b program.Set, config ...func(*Server
 func (s *Server) Dir() string { return s.dir }
 
 func (s *Server) env() []string {
-	return []string{"PATH=" + s.programs + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + s.dir, "TMPDIR=" + os.TempDir()}
+	return []string{
+		"PATH=" + s.programs + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + s.dir,
+		"TMPDIR=" + os.TempDir(),
+	}
 }
 
 func (s *Server) config(more []func(*Server) string) string {

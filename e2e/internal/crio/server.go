@@ -87,11 +87,13 @@ func config(dir, bin, runc, conmon, policy, pauseImage string) string {
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
 	table("crio", "root", in("root"), "runroot", in("run"), "storage_driver", "overlay", "log_dir", in("log"),
-		"version_file", in("version"), "version_file_persist", in("version-persist"), "clean_shutdown_file", in("clean"))
+		"version_file", in("version"), "version_file_persist", in("version-persist"),
+		"clean_shutdown_file", in("clean"))
 	table("crio.api", "listen", in("sock"), "stream_port", "0")
 	table("crio.runtime", "cgroup_manager", "cgroupfs", "conmon_cgroup", "pod", "default_runtime", "runc",
 		"seccomp_profile", "unconfined", "apparmor_profile", "unconfined", "irqbalance_config_restore_file", "disable",
-		"namespaces_dir", in("namespaces"), "container_exits_dir", in("exits"), "container_attach_socket_dir", in("attach"),
+		"namespaces_dir", in("namespaces"), "container_exits_dir", in("exits"),
+		"container_attach_socket_dir", in("attach"),
 		"pinns_path", filepath.Join(bin, "pinns"))
 	b.WriteString("hooks_dir = []\n")
 	table("crio.runtime.runtimes.runc", "runtime_path", runc, "runtime_root", in("runc"), "monitor_path", conmon)

@@ -41,12 +41,13 @@ func (s *Server) Corrupt(t testing.TB, digest string) {
 func (s *Server) Blobs(t testing.TB) int {
 	t.Helper()
 	count := 0
-	err := filepath.WalkDir(filepath.Join(s.storage, filepath.FromSlash(blobs)), func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Name() == "data" {
-			count++
-		}
-		return err
-	})
+	err := filepath.WalkDir(filepath.Join(s.storage, filepath.FromSlash(blobs)),
+		func(_ string, d fs.DirEntry, err error) error {
+			if err == nil && d.Name() == "data" {
+				count++
+			}
+			return err
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,8 @@ type access struct {
 func (s *tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	user, password, known := r.BasicAuth()
 	if known && (s.users[user] == "" || s.users[user] != password) || !known && !s.anonymousPull {
-		http.Error(w, `{"errors":[{"code":"UNAUTHORIZED","message":"authentication required"}]}`, http.StatusUnauthorized)
+		http.Error(w, `{"errors":[{"code":"UNAUTHORIZED","message":"authentication required"}]}`,
+			http.StatusUnauthorized)
 		return
 	}
 	grants := []access{}

@@ -55,7 +55,8 @@ type Request struct {
 
 // String returns the request as a line of a log.
 func (r Request) String() string {
-	return fmt.Sprintf("%s %s?%s [%s] %s: %d, %d in, %d out", r.Method, r.Path, r.Query, r.Range, r.Scheme, r.Status, r.In, r.Out)
+	return fmt.Sprintf("%s %s?%s [%s] %s: %d, %d in, %d out", r.Method, r.Path, r.Query, r.Range, r.Scheme, r.Status,
+		r.In, r.Out)
 }
 
 // Traffic is what a server was asked and what it answered.

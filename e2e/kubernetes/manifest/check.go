@@ -31,7 +31,8 @@ func (o *Object) Check() []string {
 		checkContainer(c, volumes, found)
 	}
 	switch {
-	case o.Kind == "Job" && o.Pod.RestartPolicy != corev1.RestartPolicyNever && o.Pod.RestartPolicy != corev1.RestartPolicyOnFailure:
+	case o.Kind == "Job" && o.Pod.RestartPolicy != corev1.RestartPolicyNever &&
+		o.Pod.RestartPolicy != corev1.RestartPolicyOnFailure:
 		found("a Job's restartPolicy is %q, want Never or OnFailure", o.Pod.RestartPolicy)
 	case o.Kind == "Deployment" && o.Pod.RestartPolicy != "" && o.Pod.RestartPolicy != corev1.RestartPolicyAlways:
 		found("a Deployment's restartPolicy is %q, want Always", o.Pod.RestartPolicy)

@@ -39,11 +39,15 @@ func readContent(r io.Reader, size int64) (*modelfile.Content, error) {
 		if t.Bytes < 0 {
 			unknown++
 		}
-		c.Tensors[i] = modelfile.Tensor{Name: t.Name, DType: t.Type.String(), Shape: t.Shape, Bytes: t.Bytes, Offset: h.DataStart + t.Offset}
+		c.Tensors[i] = modelfile.Tensor{
+			Name: t.Name, DType: t.Type.String(), Shape: t.Shape, Bytes: t.Bytes,
+			Offset: h.DataStart + t.Offset,
+		}
 	}
 	if unknown > 0 {
 		i := slices.IndexFunc(h.Tensors, func(t Tensor) bool { return t.Bytes < 0 })
-		c.Notes = append(c.Notes, fmt.Sprintf("has %d tensors of types that are not known here, such as %d of %s: their sizes are not known either",
+		c.Notes = append(c.Notes, fmt.Sprintf(
+			"has %d tensors of types that are not known here, such as %d of %s: their sizes are not known either",
 			unknown, h.Tensors[i].Type, quote(h.Tensors[i].Name)))
 	}
 	c.Part = h.part()
@@ -76,7 +80,8 @@ func (h *Header) model() modelfile.Model {
 		}
 	}
 	m.ChatTemplate = slices.ContainsFunc(h.Keys, func(k Key) bool {
-		return k.Type == String && k.Bytes > 0 && (k.Name == keyChatTemplate || strings.HasPrefix(k.Name, keyChatTemplate+"."))
+		return k.Type == String && k.Bytes > 0 &&
+			(k.Name == keyChatTemplate || strings.HasPrefix(k.Name, keyChatTemplate+"."))
 	})
 	for i := range h.Tensors {
 		t := modelfile.Tensor{Shape: h.Tensors[i].Shape}
@@ -119,7 +124,8 @@ func (h *Header) Quantization() string {
 			bytes[name] += h.Tensors[i].Bytes
 		}
 	}
-	names := slices.SortedFunc(maps.Keys(bytes), func(a, b string) int { return cmp.Or(cmp.Compare(bytes[b], bytes[a]), cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(bytes),
+		func(a, b string) int { return cmp.Or(cmp.Compare(bytes[b], bytes[a]), cmp.Compare(a, b)) })
 	if len(names) == 0 {
 		return ""
 	}

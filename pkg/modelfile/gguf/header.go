@@ -144,7 +144,8 @@ func (h *Header) check(size int64) error {
 	case end > size:
 		return fmt.Errorf("its tensors end at %d, and the file has %d bytes", end, size)
 	case size > align(end, h.Align):
-		h.Findings = append(h.Findings, fmt.Sprintf("has %d bytes behind its last tensor, which belong to none", size-end))
+		h.Findings = append(h.Findings, fmt.Sprintf("has %d bytes behind its last tensor, which belong to none",
+			size-end))
 	}
 	return nil
 }
@@ -162,7 +163,8 @@ func (h *Header) checkSpans() error {
 		t := &h.Tensors[n]
 		switch {
 		case t.Offset < end:
-			return fmt.Errorf("tensor %s: begins at %d of the data, inside another that ends at %d", quote(t.Name), t.Offset, end)
+			return fmt.Errorf("tensor %s: begins at %d of the data, inside another that ends at %d", quote(t.Name),
+				t.Offset, end)
 		case !unknown && t.Offset != align(end, h.Align), int(n) != i:
 			gap = true
 		}
@@ -170,7 +172,8 @@ func (h *Header) checkSpans() error {
 		end = t.Offset + max(t.Bytes, 1)
 	}
 	if gap {
-		h.Findings = append(h.Findings, "has its tensors in another order than their bytes, or gaps between them: llama.cpp refuses such a file")
+		h.Findings = append(h.Findings,
+			"has its tensors in another order than their bytes, or gaps between them: llama.cpp refuses such a file")
 	}
 	return nil
 }

@@ -130,10 +130,12 @@ func (p *parser) header() (*Header, error) {
 	}
 	// A key has 13 bytes at least, a tensor 25.
 	if left := uint64(max(p.size-p.at, 0)); p.size >= 0 && (keys > left/13 || tensors > left/25) {
-		return nil, fmt.Errorf("it says that it holds %d keys and %d tensors, in a file of %d bytes: %w", keys, tensors, p.size, io.ErrUnexpectedEOF)
+		return nil, fmt.Errorf("it says that it holds %d keys and %d tensors, in a file of %d bytes: %w", keys, tensors,
+			p.size, io.ErrUnexpectedEOF)
 	}
 	if keys > MaxKeys || tensors > MaxTensors {
-		return nil, errtext.Limit(ErrFormat, "it says that it holds %d keys and %d tensors, and at most %d and %d are read", keys, tensors, MaxKeys, MaxTensors)
+		return nil, errtext.Limit(ErrFormat, "it says that it holds %d keys and %d tensors, and at most %d and %d "+
+			"are read", keys, tensors, MaxKeys, MaxTensors)
 	}
 	for i := range keys {
 		k, err := p.key()
@@ -169,7 +171,8 @@ func (p *parser) begin(h *Header) error {
 	switch magic := string(head); magic {
 	case "GGUF":
 	case "lmgg", "fmgg", "tjgg": // numbers that read as text in the other byte order
-		return fmt.Errorf("%w: it is a file of the formats before GGUF (%s), which llama.cpp has not read since 2023", ErrVersion, reversed(magic))
+		return fmt.Errorf("%w: it is a file of the formats before GGUF (%s), which llama.cpp has not read since 2023",
+			ErrVersion, reversed(magic))
 	default:
 		return fmt.Errorf("%w: it begins with %s, want GGUF", ErrFormat, quote(magic))
 	}

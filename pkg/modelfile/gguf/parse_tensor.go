@@ -17,7 +17,8 @@ func (h *Header) setAlign() error {
 	k := &h.Keys[i]
 	n, _ := k.Value.(uint64)
 	if k.Type != Uint32 || n == 0 || n&(n-1) != 0 || n > MaxAlign {
-		return fmt.Errorf("%s: got %v of the type %d, want a power of two of at most %d, of the type %d", keyAlignment, k.Value, k.Type, MaxAlign, Uint32)
+		return fmt.Errorf("%s: got %v of the type %d, want a power of two of at most %d, of the type %d", keyAlignment,
+			k.Value, k.Type, MaxAlign, Uint32)
 	}
 	h.Align = int64(n)
 	return nil

@@ -58,9 +58,11 @@ func CheckSet(files []SetFile, broken int) error {
 		case f.Part == nil:
 			return fmt.Errorf("%s is called a part, and does not say of itself that it is one", errtext.Quote(f.Name))
 		case !ok || number != f.Part.Number || named != f.Part.Of:
-			return fmt.Errorf("%s says of itself that it is part %d of %d, and is not called so", errtext.Quote(f.Name), f.Part.Number, f.Part.Of)
+			return fmt.Errorf("%s says of itself that it is part %d of %d, and is not called so", errtext.Quote(f.Name),
+				f.Part.Number, f.Part.Of)
 		case f.Part.Of != files[0].Part.Of || f.Part.Tensors != files[0].Part.Tensors:
-			return fmt.Errorf("%s and %s say different things of the whole", errtext.Quote(files[0].Name), errtext.Quote(f.Name))
+			return fmt.Errorf("%s and %s say different things of the whole", errtext.Quote(files[0].Name),
+				errtext.Quote(f.Name))
 		}
 		have[number] = true
 		of, all = f.Part.Of, f.Part.Tensors
@@ -77,7 +79,8 @@ func CheckSet(files []SetFile, broken int) error {
 	}
 	switch {
 	case len(missing) > 3:
-		return fmt.Errorf("missing are %d of its %d parts: %s and others", len(missing), of, strings.Join(missing[:3], ", "))
+		return fmt.Errorf("missing are %d of its %d parts: %s and others", len(missing), of,
+			strings.Join(missing[:3], ", "))
 	case len(missing) > 0:
 		return fmt.Errorf("missing are %d of its %d parts: %s", len(missing), of, strings.Join(missing, ", "))
 	case all >= 0 && tensors != all:

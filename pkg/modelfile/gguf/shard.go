@@ -54,7 +54,8 @@ func placesOf(headers []*Header) ([]place, error) {
 		for _, t := range h.Tensors {
 			switch {
 			case t.Bytes < 0:
-				return nil, fmt.Errorf("%w: tensor %s is of the type %d, which is not known here, and so its size is not", ErrFormat, quote(t.Name), t.Type)
+				return nil, fmt.Errorf("%w: tensor %s is of the type %d, which is not known here, and so its size "+
+					"is not", ErrFormat, quote(t.Name), t.Type)
 			case names[t.Name]:
 				return nil, fmt.Errorf("%w: tensor %s is in two of the files", ErrFormat, quote(t.Name))
 			}

@@ -125,7 +125,8 @@ func (t *tree) checkInitialFile(names []string) {
 	}
 	for _, other := range names {
 		if other != name {
-			t.violate(RuleInitExtra, path.Join(InitialisationFolder, other), 0, "lies beside %s, and only one file may be there", short(name))
+			t.violate(RuleInitExtra, path.Join(InitialisationFolder, other), 0,
+				"lies beside %s, and only one file may be there", short(name))
 		}
 	}
 	if in.Path != file {

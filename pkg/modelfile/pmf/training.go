@@ -18,7 +18,8 @@ func (m moment) set() bool { return !m.value.isNull() }
 // readTraining reads the training, and checks what its values say of each other.
 func (m *metadata) readTraining(v value) {
 	keys := []string{
-		"status", "start_time", "latest_time", "end_time", "start_epoch", "latest_epoch", "end_epoch", "latest", "checkpoints",
+		"status", "start_time", "latest_time", "end_time", "start_epoch", "latest_epoch", "end_epoch", "latest",
+		"checkpoints",
 	}
 	f := v.section(keys, nil)
 	t := &m.model.Training

@@ -202,7 +202,8 @@ func (t *tree) checkBuildParameters() error {
 		return err
 	}
 	if len(raw) > MaxMetadataBytes {
-		t.warn(RuleBuildParameters, buildParameters, 0, "is longer than %d bytes, and was not checked", MaxMetadataBytes)
+		t.warn(RuleBuildParameters, buildParameters, 0, "is longer than %d bytes, and was not checked",
+			MaxMetadataBytes)
 		return nil
 	}
 	r := &report{file: buildParameters}

@@ -21,7 +21,10 @@ type report struct {
 }
 
 func (r *report) violate(rule Rule, path string, line int, format string, args ...any) {
-	r.violations = append(r.violations, Violation{Path: path, Line: line, Rule: rule, Msg: fmt.Sprintf(format, args...)})
+	r.violations = append(r.violations, Violation{
+		Path: path, Line: line, Rule: rule,
+		Msg: fmt.Sprintf(format, args...),
+	})
 }
 
 func (r *report) warn(rule Rule, path string, line int, format string, args ...any) {

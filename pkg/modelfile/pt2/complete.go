@@ -21,7 +21,8 @@ func (o *opener) complete() {
 	var loose []string
 	for _, file := range o.names {
 		folder, name := path.Split(file)
-		blob := folder == weightsDir && !strings.HasSuffix(name, weightsConfig) || folder == constantsDir && !strings.HasSuffix(name, constantsConfig)
+		blob := folder == weightsDir && !strings.HasSuffix(name, weightsConfig) ||
+			folder == constantsDir && !strings.HasSuffix(name, constantsConfig)
 		if blob && !o.blobs[file] {
 			loose = append(loose, file)
 		}
@@ -40,7 +41,8 @@ func (o *opener) completeModel(m *Model) {
 		return
 	}
 	if o.root != "" && !o.files.has(weightsDir+m.Name+weightsConfig) && !o.files.has(weightsDir+m.Name+".pt") {
-		o.find("model %s has no %s: torch cannot load it", quote(m.Name), errtext.Quote(weightsDir+m.Name+weightsConfig))
+		o.find("model %s has no %s: torch cannot load it", quote(m.Name),
+			errtext.Quote(weightsDir+m.Name+weightsConfig))
 	}
 	lacking := slices.DeleteFunc(targets, func(name string) bool { return o.found[[2]string{m.Name, name}] })
 	if len(lacking) > 0 {

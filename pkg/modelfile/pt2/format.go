@@ -38,7 +38,8 @@ func contentOf(model string, tensors []Tensor, constant bool) []modelfile.Tensor
 	out := make([]modelfile.Tensor, len(tensors))
 	for i, t := range tensors {
 		out[i] = modelfile.Tensor{
-			Name: t.Name, DType: t.DType, Shape: t.Shape, Bytes: t.Bytes(), Model: model, Param: t.Param, Constant: constant, View: &t,
+			Name: t.Name, DType: t.DType, Shape: t.Shape, Bytes: t.Bytes(), Model: model, Param: t.Param,
+			Constant: constant, View: &t,
 		}
 	}
 	return out

@@ -22,7 +22,8 @@ func Open(r io.ReaderAt, size int64) (*Archive, error) {
 		return nil, err
 	}
 	o := &opener{
-		files: files, a: &Archive{}, models: map[string]*Model{}, targets: map[string][]string{}, found: map[[2]string]bool{},
+		files: files, a: &Archive{}, models: map[string]*Model{}, targets: map[string][]string{},
+		found: map[[2]string]bool{},
 		blobs: map[string]bool{},
 	}
 	if err := o.layout(); err != nil {
@@ -68,7 +69,8 @@ func (o *opener) layout() error {
 	root, common := o.files.root()
 	switch {
 	case !common:
-		return hint.With(ErrNotPT2, "a PT2 archive has a root folder with archive_format in it, or one of the older layouts")
+		return hint.With(ErrNotPT2,
+			"a PT2 archive has a root folder with archive_format in it, or one of the older layouts")
 	case o.files.has(root + "/archive_format"):
 	case o.files.has(root+"/data.pkl") && o.files.below(root+"/code/"):
 		return fmt.Errorf("%w: is a TorchScript archive, made by torch.jit.save", ErrNotPT2)

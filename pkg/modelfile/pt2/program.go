@@ -135,7 +135,10 @@ func (p *program) schema(r *jsonstream.Reader) error {
 		}
 		return err
 	}
-	return readFields(r, map[string]func() error{"major": into(&p.major, r.Natural), "minor": into(&p.minor, r.Natural)})
+	return readFields(r, map[string]func() error{
+		"major": into(&p.major, r.Natural),
+		"minor": into(&p.minor, r.Natural),
+	})
 }
 
 func (p *program) module(r *jsonstream.Reader) error {

@@ -11,7 +11,12 @@ func (o *opener) headers() error {
 	for _, file := range []struct {
 		name string
 		word *string
-	}{{"archive_format", &format}, {"archive_version", &version}, {"byteorder", &order}, {".data/version", &container}} {
+	}{
+		{"archive_format", &format},
+		{"archive_version", &version},
+		{"byteorder", &order},
+		{".data/version", &container},
+	} {
 		var err error
 		if *file.word, err = o.files.word(file.name); err != nil {
 			return err

@@ -103,7 +103,8 @@ func (z *zipFiles) has(name string) bool { return z.entry(name) != nil }
 
 // below reports whether there is a file whose name begins so.
 func (z *zipFiles) below(prefix string) bool {
-	return slices.ContainsFunc(z.dir.Files, func(e *zipdir.Entry) bool { return strings.HasPrefix(e.Name, z.prefix+prefix) })
+	return slices.ContainsFunc(z.dir.Files,
+		func(e *zipdir.Entry) bool { return strings.HasPrefix(e.Name, z.prefix+prefix) })
 }
 
 // root returns the folder that all files lie in.
@@ -162,7 +163,8 @@ type spanReader struct {
 // ReadAt implements io.ReaderAt over the whole archive.
 func (s *spanReader) ReadAt(p []byte, off int64) (int, error) {
 	if off < s.off || off >= s.off+int64(len(s.b)) {
-		i, found := slices.BinarySearchFunc(s.spans, off, func(span [2]int64, off int64) int { return cmp.Compare(span[0], off) })
+		i, found := slices.BinarySearchFunc(s.spans, off,
+			func(span [2]int64, off int64) int { return cmp.Compare(span[0], off) })
 		if !found {
 			i--
 		}

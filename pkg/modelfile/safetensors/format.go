@@ -18,7 +18,10 @@ func readContent(r io.Reader, size int64) (*modelfile.Content, error) {
 	}
 	c := &modelfile.Content{Tensors: make([]modelfile.Tensor, len(h.Tensors))}
 	for i, t := range h.Tensors {
-		c.Tensors[i] = modelfile.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape, Bytes: t.End - t.Begin, Offset: h.DataStart + t.Begin}
+		c.Tensors[i] = modelfile.Tensor{
+			Name: t.Name, DType: t.DType, Shape: t.Shape, Bytes: t.End - t.Begin,
+			Offset: h.DataStart + t.Begin,
+		}
 	}
 	if h.Draft {
 		c.Notes = []string{"is written as the format's first draft has it"}
