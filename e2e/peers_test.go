@@ -175,7 +175,7 @@ func TestNodesHaveModelsFromEachOther(t *testing.T) {
 
 	network := lan.New(t)
 	registry, firstNode, daemon := network.Machine(t), network.Machine(t), network.Machine(t)
-	door := s.FrontOn(t, registry.Listen(t), nil)
+	door := s.FrontOn(t, registry.Listen(t, 0), nil)
 	ref := door.Host + "/org/large:1-image"
 	first := containerd.StartOn(t, firstNode, containerd.Light)
 	layers := serve(t, firstNode, &layerPeer{t: t, node: first})
@@ -238,7 +238,7 @@ func serve(t *testing.T, m *lan.Machine, h http.Handler) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(h)
 	_ = server.Listener.Close()
-	server.Listener = m.Listen(t)
+	server.Listener = m.Listen(t, 0)
 	server.Start()
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")

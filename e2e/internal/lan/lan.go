@@ -87,12 +87,12 @@ func (m *Machine) Do(f func()) {
 	m.net.do(f)
 }
 
-// Listen listens on a port of the machine's that is free.
-func (m *Machine) Listen(t testing.TB) net.Listener {
+// Listen listens on a port of the machine's; 0 is one that is free.
+func (m *Machine) Listen(t testing.TB, port int) net.Listener {
 	t.Helper()
 	var l net.Listener
 	var err error
-	m.Do(func() { l, err = net.Listen("tcp4", m.Address+":0") })
+	m.Do(func() { l, err = net.Listen("tcp4", fmt.Sprintf("%s:%d", m.Address, port)) })
 	if err != nil {
 		t.Fatal(err)
 	}

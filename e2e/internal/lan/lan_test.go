@@ -12,7 +12,7 @@ import (
 // sendFrom lets a machine answer one connection with so many bytes.
 func sendFrom(t *testing.T, m *lan.Machine, n int) string {
 	t.Helper()
-	l := m.Listen(t)
+	l := m.Listen(t, 0)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		conn, err := l.Accept()

@@ -15,7 +15,7 @@ func hostNamespaces() *runtimev1.NamespaceOption {
 }
 
 // containerConfig is what the kubelet makes of a container of a pod.
-func containerConfig(pod corev1.PodSpec, c corev1.Container, volumes map[string]*runtimev1.ImageSpec) *runtimev1.ContainerConfig {
+func (k *kubelet) containerConfig(pod corev1.PodSpec, c corev1.Container, volumes map[string]*runtimev1.Mount) *runtimev1.ContainerConfig {
 	config := &runtimev1.ContainerConfig{
 		Metadata: &runtimev1.ContainerMetadata{Name: c.Name},
 		Image:    &runtimev1.ImageSpec{Image: c.Image, UserSpecifiedImage: c.Image},
@@ -28,11 +28,14 @@ func containerConfig(pod corev1.PodSpec, c corev1.Container, volumes map[string]
 	}
 	for _, m := range c.VolumeMounts {
 		config.Mounts = append(config.Mounts, &runtimev1.Mount{
-			ContainerPath: m.MountPath, Readonly: true,
-			Image: volumes[m.Name], ImageSubPath: m.SubPath,
+			ContainerPath: m.MountPath, Readonly: m.ReadOnly, HostPath: volumes[m.Name].HostPath,
+			Image: volumes[m.Name].Image, ImageSubPath: m.SubPath,
 		})
 	}
-	if c.Image == pythonImage {
+	switch c.Image {
+	case cartonImage:
+		config.Mounts = append(config.Mounts, k.outside...)
+	case pythonImage:
 		config.Mounts = append(config.Mounts, &runtimev1.Mount{ContainerPath: "/usr", HostPath: "/usr", Readonly: true})
 	}
 	return config

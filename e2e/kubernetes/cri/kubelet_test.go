@@ -26,6 +26,10 @@ type kubelet struct {
 	logs    string
 	// secrets are what the namespace's pull secrets hold, by registry.
 	secrets map[string]*runtimev1.AuthConfig
+	// files are what its other secrets hold, by secret and key.
+	files map[string]map[string][]byte
+	// outside is what the release's image is given of the world around it.
+	outside []*runtimev1.Mount
 }
 
 func startKubelet(t testing.TB, n *node) *kubelet {
@@ -35,7 +39,7 @@ func startKubelet(t testing.TB, n *node) *kubelet {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	k := &kubelet{runtimev1.NewRuntimeServiceClient(conn), runtimev1.NewImageServiceClient(conn), t.TempDir(), nil}
+	k := &kubelet{runtime: runtimev1.NewRuntimeServiceClient(conn), images: runtimev1.NewImageServiceClient(conn), logs: t.TempDir()}
 	k.probe(t)
 	return k
 }
@@ -75,7 +79,7 @@ func (k *kubelet) run(t testing.TB, name string, pod corev1.PodSpec) ([]ran, err
 	defer k.remove(t, s.id)
 	var ended []ran
 	for _, c := range append(append([]corev1.Container(nil), pod.InitContainers...), pod.Containers...) {
-		r, err := k.container(ctx, s, containerConfig(pod, c, s.volumes))
+		r, err := k.container(ctx, s, k.containerConfig(pod, c, s.volumes))
 		if err != nil {
 			return ended, fmt.Errorf("container %s: %w", c.Name, err)
 		}
@@ -95,7 +99,7 @@ func (k *kubelet) serve(t testing.TB, name string, pod corev1.PodSpec) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { k.remove(t, s.id) })
-	config := containerConfig(pod, pod.Containers[0], s.volumes)
+	config := k.containerConfig(pod, pod.Containers[0], s.volumes)
 	if _, err := k.start(t.Context(), s, config); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +114,7 @@ func (k *kubelet) serve(t testing.TB, name string, pod corev1.PodSpec) {
 type sandbox struct {
 	id      string
 	config  *runtimev1.PodSandboxConfig
-	volumes map[string]*runtimev1.ImageSpec
+	volumes map[string]*runtimev1.Mount
 }
 
 func (s *sandbox) log(c *runtimev1.ContainerConfig) string {
@@ -147,28 +151,6 @@ func (k *kubelet) remove(t testing.TB, id string) {
 	if _, err := k.runtime.RemovePodSandbox(ctx, &runtimev1.RemovePodSandboxRequest{PodSandboxId: id}); err != nil {
 		t.Errorf("remove the pod: %v", err)
 	}
-}
-
-// volumes pulls the pod's images, those of its volumes among them, and returns
-// what the runtime calls the latter, by the name of the volume.
-func (k *kubelet) volumes(ctx context.Context, pod corev1.PodSpec) (map[string]*runtimev1.ImageSpec, error) {
-	for _, c := range append(append([]corev1.Container(nil), pod.InitContainers...), pod.Containers...) {
-		if _, err := k.pull(ctx, pod, c.Image); err != nil {
-			return nil, err
-		}
-	}
-	volumes := map[string]*runtimev1.ImageSpec{}
-	for _, v := range pod.Volumes {
-		if v.Image == nil {
-			return nil, fmt.Errorf("volume %s is no image: only those are played here", v.Name)
-		}
-		id, err := k.pull(ctx, pod, v.Image.Reference)
-		if err != nil {
-			return nil, err
-		}
-		volumes[v.Name] = &runtimev1.ImageSpec{Image: id, UserSpecifiedImage: v.Image.Reference}
-	}
-	return volumes, nil
 }
 
 // pull pulls an image, with what the pod's secrets say of its registry, if it

@@ -95,7 +95,7 @@ func (n *node) start(t testing.TB, registry *lan.Machine) *node {
 	n.registry, n.home = testregistry.Start(t, testregistry.Options{}), t.TempDir()
 	n.door = n.registry.Host
 	if registry != nil {
-		n.door = n.registry.FrontOn(t, registry.Listen(t), nil).Host
+		n.door = n.registry.FrontOn(t, registry.Listen(t, 0), nil).Host
 	}
 	n.private = testregistry.Start(t, testregistry.Options{Auth: testregistry.Htpasswd, Users: map[string]string{user: password}})
 	programs := t.TempDir()
