@@ -59,7 +59,7 @@ test: vet c-compiler ## vet, unit tests, scripts of the command line, e2e agains
 vet:
 	$(GO) vet ./...
 	$(GO) -C e2e vet ./...
-	$(GO) -C e2e vet -tags=cosign .
+	$(GO) -C e2e vet -tags=cosign,sigstorejs .
 	$(GO) -C e2e/kubernetes vet ./...
 	$(GO) -C e2e/readers vet .
 
@@ -102,6 +102,11 @@ bench-nodes: ## what a pod waits for: image volumes and an init container (root;
 .PHONY: e2e-cosign
 e2e-cosign: ## sign for cosign, and verify what it signed (builds cosign)
 	$(GOTESTS) -C e2e -tags=cosign -count=1 -timeout=30m -run=Cosign .
+
+# Debian: apt-get install nodejs npm. The packages come from npm.
+.PHONY: e2e-sigstore-js
+e2e-sigstore-js: ## what we sign, judged by sigstore's implementation in JavaScript (nodejs, npm)
+	$(GOTESTS) -C e2e -tags=sigstorejs -count=1 -timeout=10m -run=SigstoreJS .
 
 # Debian: apt-get install nodejs npm. The package comes from npm, once.
 HUB_BYTES ?= 21474836480
