@@ -301,7 +301,8 @@ func TestOneModelHashForEverybody(t *testing.T) {
 	// A carton does not say where it is from: pack says how it is pushed as the
 	// repository is, and without that it is what the folder is.
 	packed := u.must(t, "pack", "hf:org/model", "--runner", "noop", "--force")
-	says := strings.Fields(packed.stderr[strings.Index(packed.stderr, " --annotation "):])
+	_, flags, _ := strings.Cut(packed.stderr, " --annotation ")
+	says := strings.Fields("--annotation " + flags)
 	p := u.push(t, append([]string{"model.carton", s.Host + "/org/packed:1"}, says...)...)
 	plain := u.push(t, "model.carton", s.Host+"/org/packed:2")
 	if p.Digest != digests["hub"] || plain.Digest != digests["folder"] || plain.Digest == p.Digest {

@@ -226,7 +226,7 @@ func tensorBytes(t *testing.T, name string) map[string]string {
 		if _, err := bytes.NewReader(b).ReadAt(data, f.TensorDataStartOffset+int64(x.Offset)); err != nil && err != io.EOF {
 			t.Fatalf("%s: %s: %v", name, x.Name, err)
 		}
-		out[x.Name] = fmt.Sprintln(x.Type, x.Dimensions, data)
+		out[x.Name] = fmt.Sprintln(x.Type, x.Dimensions, string(data))
 	}
 	return out
 }

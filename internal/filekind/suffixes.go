@@ -37,7 +37,7 @@ var indexRule = regexp.MustCompile(`(?i)^(.+)(\.safetensors|\.bin)(?:\.([a-z0-9_
 // "" for any other name.
 func IndexOf(name string) (model, end string) {
 	m := indexRule.FindStringSubmatch(name)
-	if m == nil || m[3] != "" && m[4] != "" {
+	if len(m) == 0 || m[3] != "" && m[4] != "" {
 		return "", ""
 	}
 	model = m[1]
