@@ -4,8 +4,6 @@ import (
 	"os"
 	"path/filepath"
 
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-
 	"github.com/carton-oci/carton-oci/pkg/hint"
 )
 
@@ -15,13 +13,18 @@ func (l Location) LayoutFolder() error {
 	if l.Kind != KindPath {
 		return nil
 	}
-	for _, name := range []string{ocispec.ImageLayoutFile, ocispec.ImageIndexFile} {
-		if info, err := os.Stat(filepath.Join(l.Path, name)); err != nil || !info.Mode().IsRegular() {
+	for _, name := range []string{"oci-layout", "index.json"} {
+		if !isFile(filepath.Join(l.Path, name)) {
 			return nil
 		}
 	}
 	return hint.With(Errorf(l.Path, "is the folder of an image layout, and no carton"),
 		"what is in it is named oci:%s:TAG", filepath.Clean(l.Path))
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // WantArtifact is the error for a location that is no artifact, where one is wanted.
