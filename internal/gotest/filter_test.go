@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/carton-oci/carton-oci/internal/testenv"
 )
 
 // module is a Go module whose packages pass, skip, fail, panic and do not build.
@@ -70,6 +72,7 @@ func inFiles(t *testing.T) string {
 }
 
 func TestWhatIsPrinted(t *testing.T) {
+	testenv.Heavy(t) // compiles, again and again
 	dir := inFiles(t)
 	tests := []struct {
 		pkg     string
@@ -173,6 +176,7 @@ func TestOutcomesByFolder(t *testing.T) {
 
 // Several runs of go test have one summary, and all of them are made.
 func TestSeveralRuns(t *testing.T) {
+	testenv.Heavy(t) // compiles; TestRunsBesideOthers does, too
 	dir := inFiles(t)
 	out, code := gotest(t, dir, "./bad", "--", "-C", dir, "./good")
 	if code != 1 || !strings.Contains(out, "FAIL\texample.com/m/bad") || !strings.Contains(out, "ok  \texample.com/m/good") ||
