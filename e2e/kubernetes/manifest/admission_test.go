@@ -118,3 +118,38 @@ func TestModelsAreNamedByDigest(t *testing.T) {
 func image(reference string) map[string]any {
 	return map[string]any{"name": "model", "image": map[string]any{"reference": reference}}
 }
+
+// What Kyverno itself says of its policy is in docs/kubernetes.md. Here is what it has
+// of ours: which images it asks about, and that it asks about all of them.
+func TestTheSignedPolicyLooksAtVolumes(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(testenv.Root(), "examples", "kubernetes", "admission", "signed-kyverno.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p struct {
+		Spec struct {
+			FailurePolicy     string
+			ValidationActions []string
+			Images            []struct{ Name, Expression string }
+			Attestors         []struct {
+				Cosign struct{ Ctlog struct{ URL string } }
+			}
+			Validations []struct{ Expression string }
+		}
+	}
+	if err := yaml.Unmarshal(text, &p); err != nil {
+		t.Fatal(err)
+	}
+	s := p.Spec
+	if s.FailurePolicy != "Fail" || !slices.Equal(s.ValidationActions, []string{"Deny"}) || len(s.Images) != 1 || len(s.Attestors) != 1 || s.Attestors[0].Cosign.Ctlog.URL == "" {
+		t.Fatalf("got %+v, want a policy that denies, of one list of images and one key, which names a log", s)
+	}
+	if got := s.Validations[0].Expression; !strings.HasPrefix(got, "images."+s.Images[0].Name+".map(") || !strings.HasSuffix(got, ".all(n, n > 0)") {
+		t.Errorf("got %s, want all images to have a signature", got)
+	}
+	volumes := []any{image("a"), map[string]any{"name": "tmp", "emptyDir": map[string]any{}}, image("b")}
+	got := eval(t, "("+s.Images[0].Expression+") == ['a', 'b']", map[string]any{"object": map[string]any{"spec": map[string]any{"volumes": volumes}}})
+	if got != true {
+		t.Errorf("got %v, want both images", got)
+	}
+}
