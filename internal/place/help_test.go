@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/place"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -81,6 +82,7 @@ func holdElsewhere(t *testing.T, what, name string) *process {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
+		testenv.Emulated(t, err)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })

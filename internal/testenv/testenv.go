@@ -3,12 +3,14 @@
 package testenv
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -91,4 +93,13 @@ func Checked(t testing.TB, passed int, format string, args ...any) {
 func Root() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "..", "..")
+}
+
+// Emulated skips the test, loudly, where err says that the test's own program can't be
+// started as a second process: an emulator runs it, and the system knows nothing of that.
+func Emulated(t testing.TB, err error) {
+	t.Helper()
+	if errors.Is(err, syscall.ENOEXEC) {
+		NotChecked(t, "an emulated program starts none of its like (%v)", err)
+	}
 }

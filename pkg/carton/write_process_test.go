@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/carton-oci/carton-oci/internal/cartontest"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/google/go-cmp/cmp"
 )
@@ -53,6 +54,7 @@ func holdElsewhere(t *testing.T, name string) (cmd *exec.Cmd, in io.Closer) {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
+		testenv.Emulated(t, err)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
