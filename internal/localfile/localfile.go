@@ -115,8 +115,15 @@ func (o opening) check(name string, info fs.FileInfo) error {
 
 // OpenRoot is [os.OpenRoot] that no pipe blocks.
 func OpenRoot(dir string) (*os.Root, error) {
-	if dir == "" || runtime.GOOS == "windows" { // the first is an error; the other has no such pipes
-		return os.OpenRoot(dir)
+	if dir == "" {
+		return os.OpenRoot(dir) // which is an error
+	}
+	if runtime.GOOS == "windows" { // it has no such pipes, and other words for what is no folder
+		root, err := os.OpenRoot(dir)
+		if fi, serr := os.Stat(dir); err != nil && serr == nil && !fi.IsDir() {
+			err = &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}
+		}
+		return root, err
 	}
 	// With a separator at its end only a folder can be opened.
 	root, err := os.OpenRoot(dir + string(filepath.Separator))
