@@ -80,7 +80,7 @@ func (r *Registry) serveUpload(w http.ResponseWriter, req *http.Request, repo, n
 	}
 	r.mu.Unlock()
 	if u == nil || u.repo != repo {
-		fail(w, http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN", "blob upload unknown to registry")
+		tooLate(w)
 		return
 	}
 	moves := req.Method == http.MethodPatch || req.Method == http.MethodPut
@@ -210,6 +210,7 @@ func (r *Registry) patch(w http.ResponseWriter, req *http.Request, u *upload) {
 		req.Body = io.NopCloser(io.LimitReader(keep, q.PatchKeeps))
 	}
 	if !r.grow(req, u) {
+		tooLate(w)
 		return
 	}
 	_, _ = io.Copy(io.Discard, keep)
@@ -243,6 +244,7 @@ func (r *Registry) put(w http.ResponseWriter, req *http.Request, u *upload) {
 		return
 	}
 	if !r.grow(req, u) {
+		tooLate(w)
 		return
 	}
 	u.mu.Lock()
@@ -272,7 +274,13 @@ func continues(req *http.Request, u *upload) bool {
 	return err == nil && n == 2 && first == u.length() && last-first+1 == req.ContentLength
 }
 
-// grow appends a body, and keeps what came of one that breaks off: false.
+// tooLate answers to what can't be taken any more: another request has sent the end.
+func tooLate(w http.ResponseWriter) {
+	fail(w, http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN", "blob upload unknown to registry")
+}
+
+// grow appends a body, and keeps what came of one that breaks off: false. So it is
+// where the upload is being completed.
 func (r *Registry) grow(req *http.Request, u *upload) bool {
 	f, err := os.OpenFile(u.file, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {

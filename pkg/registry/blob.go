@@ -100,8 +100,8 @@ func (r *Repository) statByRange(ctx context.Context, u *url.URL) (int64, error)
 }
 
 // Mount makes a blob of another repository of the same registry appear here.
-// It returns false where the registry would not; an upload that it opened
-// instead is what Push of that blob goes into.
+// It returns false where the registry would not, or says that it did and has no such
+// blob then; an upload that it opened instead is what Push of that blob goes into.
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#mounting-a-blob-from-another-repository
 func (r *Repository) Mount(ctx context.Context, desc ocispec.Descriptor, from layout.Origin) (bool, error) {
 	if apiHost(from.Registry) != r.host.host || from.Repository == r.name.Repository {
@@ -127,8 +127,8 @@ func (r *Repository) Mount(ctx context.Context, desc ocispec.Descriptor, from la
 	}
 	defer resp.Body.Close()
 	switch resp.StatusCode {
-	case http.StatusCreated:
-		return true, nil
+	case http.StatusCreated: // but nobody has counted its bytes: some registries say so of what they don't have
+		return r.Has(r.push(ctx), desc, nil)
 	case http.StatusAccepted:
 		if s, err := r.session(resp, u); err == nil {
 			r.keepSession(ctx, desc.Digest, s)

@@ -68,8 +68,9 @@ func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error
 	case next.impossible, !u.mayPass(ctx, f):
 		u.giveUp(ctx, f)
 		return false, u.explain(f)
-	case f.complete && !f.chunk && (f.status == 0 || f.status >= 500) && u.arrived(ctx):
-		// The registry had finished, and only its answer was lost.
+	case f.complete && !f.chunk && (f.status == 0 || f.status >= 500 || isGone(f.status)) && u.arrived(ctx):
+		// The registry had finished, and only its answer was lost; or it was still at
+		// it when another process went on with what that one had sent.
 		u.record.clear()
 		return true, nil
 	}
@@ -87,6 +88,9 @@ func (u *upload) recover(ctx context.Context, f *fault) (arrived bool, err error
 	}
 	return false, u.findOffset(ctx, f)
 }
+
+// isGone reports whether a status says that there is no such upload.
+func isGone(status int) bool { return status == http.StatusNotFound || status == http.StatusGone }
 
 // interrupted ends an upload that its caller gave up. A session that is remembered
 // stays, for who goes on with it; any other is of no use to anybody.
@@ -108,8 +112,7 @@ func (u *upload) mayPass(ctx context.Context, f *fault) bool {
 	case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden,
 		f.status == http.StatusRequestEntityTooLarge:
 		return false
-	case f.status == http.StatusNotFound, f.status == http.StatusGone,
-		f.status == http.StatusRequestedRangeNotSatisfiable:
+	case isGone(f.status), f.status == http.StatusRequestedRangeNotSatisfiable:
 		return true // the session is gone, or elsewhere
 	}
 	return f.off > 0 && f.status < 500
@@ -122,8 +125,7 @@ func (u *upload) findOffset(ctx context.Context, f *fault) error {
 	var off int64
 	var location string
 	err := errGone
-	if f.status != http.StatusNotFound && f.status != http.StatusGone && u.repo.host.behaviour.resumes() &&
-		!u.rangeUnreliable {
+	if !isGone(f.status) && u.repo.host.behaviour.resumes() && !u.rangeUnreliable {
 		off, location, err = u.repo.status(ctx, u.session.location, u.sent())
 	}
 	passing := ctx.Err() == nil && httprange.Transient(err, true)

@@ -49,12 +49,7 @@ func (u *upload) send(ctx context.Context, end int64) *fault {
 	}
 	u.repo.host.reached.Store(true)
 	switch resp.StatusCode {
-	case http.StatusCreated, http.StatusAccepted, http.StatusNoContent:
-	case http.StatusOK:
-		if f.chunk {
-			break
-		}
-		fallthrough
+	case http.StatusCreated, http.StatusAccepted, http.StatusNoContent, http.StatusOK:
 	default:
 		f.status, f.header = resp.StatusCode, resp.Header
 		f.refused = f.status >= 400 && f.status < 500 && !u.repo.client.opts.Policy.Retryable(f.status)
@@ -68,19 +63,21 @@ func (u *upload) send(ctx context.Context, end int64) *fault {
 	return u.tookAll(ctx, resp, f)
 }
 
-// tookAll judges the success of what completes a blob. One that came before all
-// bytes went out is one only where the registry has the blob, from somebody else.
+// tookAll judges the success of what completes a blob. It is one where the registry
+// names the digest with the specification's status, or has the blob when it is asked:
+// something before it may say yes to everything, and one that came before all bytes
+// went out is one only where somebody else has sent them.
 func (u *upload) tookAll(ctx context.Context, resp *http.Response, f *fault) *fault {
 	host := u.repo.host.host
-	if got := resp.Header.Get(digestHeader); got != "" && got != u.content.desc.Digest.String() {
-		f.err, f.status, f.refused = fmt.Errorf("%s stored %q: %w", host, said(got), layout.ErrDigest),
-			http.StatusBadRequest, true
+	got := resp.Header.Get(digestHeader)
+	if got != "" && got != u.content.desc.Digest.String() {
+		f.err, f.status, f.refused = fmt.Errorf("%s stored %q: %w", host, said(got), layout.ErrDigest), http.StatusBadRequest, true
 		return f
 	}
-	if f.complete || u.arrived(ctx) {
+	if f.complete && got != "" && resp.StatusCode == http.StatusCreated || u.arrived(ctx) {
 		return nil
 	}
-	f.err = fmt.Errorf("%s says that it has the blob, and took a part of it", host)
+	f.err = fmt.Errorf("%s answered %d to the blob, and does not show it", host, resp.StatusCode)
 	return f
 }
 

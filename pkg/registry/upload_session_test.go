@@ -203,8 +203,16 @@ func TestMount(t *testing.T) {
 		if _, ok := reg.Blob("org/m", desc.Digest); !ok {
 			t.Error("the blob is not here")
 		}
-		if in, out := reg.Bytes("", "/blobs/sha256"); in+out != 0 {
+		if in, out := reg.Bytes("GET|PUT|PATCH", "/blobs/sha256"); in+out != 0 {
 			t.Errorf("%d bytes travelled", in+out)
+		}
+	})
+	t.Run("mounted, and not there", func(t *testing.T) {
+		reg := registrytest.New(t, registrytest.Config{})
+		repo := dial(t, reg, "org/m", Options{})
+		reg.Break(registrytest.Fault{Methods: "POST", Effect: registrytest.Answer(201, "")})
+		if ok, err := repo.Mount(ctx, reg.AddBlob("other/m", b), here(reg)); ok || err != nil {
+			t.Fatalf("Mount = %v, %v; want false: the registry has no such blob", ok, err)
 		}
 	})
 	t.Run("not mounted, its session is used", func(t *testing.T) {

@@ -129,6 +129,30 @@ func TestPushRecovers(t *testing.T) {
 			break_:   func(r *registrytest.Registry) { r.Break(put(registrytest.Answer(404, ""))) },
 			sessions: 2, puts: 2, in: 24, read: 24,
 		},
+		"a success of what is not stored": { // four of what something before it may say
+			break_: func(r *registrytest.Registry) {
+				for _, status := range []int{201, 200, 202, 204} {
+					r.Break(put(func(w http.ResponseWriter, req *http.Request, _ http.Handler) {
+						_, _ = io.Copy(io.Discard, req.Body)
+						w.WriteHeader(status)
+					}))
+				}
+			},
+			sessions: 3, puts: 5, in: 60, read: 60,
+		},
+		"a session that is gone, for the blob is there": {
+			break_: func(r *registrytest.Registry) {
+				r.Break(put(func(w http.ResponseWriter, req *http.Request, next http.Handler) {
+					registrytest.Discard(next, req)
+					w.WriteHeader(http.StatusNotFound)
+				}))
+			},
+			sessions: 1, puts: 1, in: 12, read: 12,
+		},
+		"a success without a digest": {
+			quirks:   registrytest.Quirks{NoDigestHeader: true},
+			sessions: 1, puts: 1, in: 12, read: 12,
+		},
 		"503 five times": {
 			break_: func(r *registrytest.Registry) {
 				f := put(registrytest.Answer(503, ""))
