@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
 
 	"github.com/carton-oci/carton-oci/internal/jsonstream"
@@ -21,10 +23,24 @@ func (w *ArchiveWriter) same(ctx context.Context) (bool, error) {
 	case err != nil:
 		return false, err
 	case why != "":
-		return false, hint.With(errorf(ErrExist, w.path, "exists, and %s", why), "%s replaces it", hint.Force)
+		return false, mayReplace(w.path, errorf(ErrExist, w.path, "exists, and %s", why))
 	}
 	place.Tidy(w.path)
 	return true, nil
+}
+
+// mayReplace adds to the error about a file that exists what can be done.
+func mayReplace(path string, err error) error {
+	fi, lerr := os.Lstat(path)
+	switch {
+	case lerr != nil:
+		return err
+	case fi.Mode()&fs.ModeSymlink != 0:
+		return hint.With(err, "name what the symlink points to, or another file")
+	case !fi.Mode().IsRegular():
+		return hint.With(err, "give another name")
+	}
+	return hint.With(err, "%s replaces it", hint.Force)
 }
 
 // differs says in what the file that exists differs from what was laid out, "" for

@@ -2,6 +2,7 @@ package layout
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path"
@@ -153,7 +154,10 @@ func (w *ArchiveWriter) job(layers []Layer) download.Job {
 	for i := range layers {
 		l := &layers[i]
 		part := l.part()
-		part.Name, part.Offset = string(l.Digest), w.offset(l.Digest)
+		part.Offset = w.offset(l.Digest)
+		// Where a blob lies follows from all that the archive holds. One with other
+		// manifests is another archive, and nobody is wrong about a size.
+		part.Name = fmt.Sprintf("%s at %d", l.Digest, part.Offset)
 		job.Parts = append(job.Parts, part)
 	}
 	return job
@@ -255,8 +259,8 @@ func (w *ArchiveWriter) finish() error {
 		if _, err := w.file.WriteAt(append(header, text...), it.header); err != nil {
 			return err
 		}
-		// An earlier run may have left another text in what lies behind this one.
-		if gap := it.end() - it.data - it.Size; text != nil && gap > 0 {
+		// An earlier run may have left another text, or another manifest, that is longer.
+		if gap := it.end() - it.data - it.Size; gap > 0 {
 			if _, err := w.file.WriteAt(make([]byte, gap), it.data+it.Size); err != nil {
 				return err
 			}

@@ -201,6 +201,56 @@ func TestAnArchiveThatBrokeOffIsGoneOnWith(t *testing.T) {
 	}
 }
 
+// What an earlier run left of an archive with other manifests does not show: neither in
+// the bytes behind a manifest that is shorter, nor as an error where they move the blobs.
+func TestAnArchiveBesideOtherManifests(t *testing.T) {
+	large, largeDesc := storetest.Blob(7, 4<<20)
+	down := errors.New("the host is down")
+	with := func(text string, fail error) *layout.Artifact {
+		a := storetest.Artifact(t, 1)
+		l := counting(layout.Layer{Descriptor: largeDesc}, large, true, new(atomic.Int64), func(off int64) error {
+			if off >= 2<<20 {
+				return fail
+			}
+			return nil
+		})
+		a, err := layout.NewArtifact(layout.ArtifactSpec{
+			ArtifactType: "application/vnd.example.v1", Config: a.Config, Layers: []layout.Layer{l}, Annotations: map[string]string{"text": text},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	whole := with("short", nil)
+	fresh := filepath.Join(t.TempDir(), "fresh.oci.tar")
+	if _, err := archive(t.Context(), fresh, false, layout.ArchiveContent{Artifact: whole, Tags: []string{"v1"}}); err != nil {
+		t.Fatal(err)
+	}
+	want, _ := os.ReadFile(fresh)
+	for n := range 24 { // some of them lie where the other one does, some move what lies behind them
+		name := filepath.Join(t.TempDir(), "m.oci.tar")
+		broken := with(strings.Repeat("x", 8*n), down)
+		w := layout.CreateArchive(name, false)
+		if _, err := w.Begin(t.Context(), []layout.ArchiveContent{{Artifact: broken, Tags: []string{"v1"}}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.PutManifest(t.Context(), broken.Descriptor, broken.Manifest, layout.PutOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := layout.Push(t.Context(), w, broken, layout.PushOptions{})
+		if err := w.End(err); !errors.Is(err, down) {
+			t.Fatalf("got %v", err)
+		}
+		if _, err := archive(t.Context(), name, false, layout.ArchiveContent{Artifact: whole, Tags: []string{"v1"}}); err != nil {
+			t.Fatalf("%d: %v", n, err)
+		}
+		if got, _ := os.ReadFile(name); !bytes.Equal(got, want) {
+			t.Errorf("%d: the archive has other bytes than one that was made at once", n)
+		}
+	}
+}
+
 // Content that is not what its digest says makes no archive.
 func TestAnArchiveOfWrongContent(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "m.oci.tar")
@@ -270,12 +320,23 @@ func TestWhereAnArchiveGoes(t *testing.T) {
 	if _, err := archive(t.Context(), filepath.Join(dir, "missing", "m.oci.tar"), false, contents...); err == nil || !strings.Contains(fmt.Sprint(hint.Of(err)), "mkdir -p") {
 		t.Errorf("a folder that is missing: got %v, %q", err, hint.Of(err))
 	}
+	link := filepath.Join(dir, "link.oci.tar")
+	if err := os.Symlink("m.oci.tar", link); err != nil {
+		t.Fatal(err)
+	}
+	for _, replace := range []bool{false, true} { // what it leads to is not touched, and neither is it
+		if _, err := archive(t.Context(), link, replace, contents...); err == nil || strings.Contains(fmt.Sprint(hint.Of(err)), "force") {
+			t.Errorf("a symlink: got %v, %q", err, hint.Of(err))
+		}
+	}
 	if err := os.Mkdir(name, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, replace := range []bool{false, true} {
 		if _, err := archive(t.Context(), name, replace, contents...); !errors.Is(err, layout.ErrExist) {
 			t.Errorf("a folder in its place: got %v, want ErrExist", err)
+		} else if strings.Contains(fmt.Sprint(hint.Of(err)), "force") {
+			t.Errorf("a folder in its place: %q", hint.Of(err))
 		}
 	}
 }
