@@ -53,6 +53,9 @@ func (c *copying) gather(ctx context.Context, root *content) error {
 	if !c.opts.Recursive {
 		return nil
 	}
+	if err := g.listTags(ctx); err != nil {
+		return err
+	}
 	if !c.opts.LeaveImage {
 		if err := g.imageForm(ctx); err != nil {
 			return err
@@ -81,8 +84,25 @@ func limitError(format string, args ...any) error {
 // gathering is the search for what goes along.
 type gathering struct {
 	*copying
-	seen map[digest.Digest]bool
-	next []ocispec.Descriptor // of which nobody has looked yet what refers to them
+	seen  map[digest.Digest]bool
+	next  []ocispec.Descriptor // of which nobody has looked yet what refers to them
+	local map[string]bool      // the tags of a source that is on this machine, else nil
+}
+
+// listTags lists the tags of a source that is on this machine: to ask for each would
+// be to read its index as often.
+func (g *gathering) listTags(ctx context.Context) error {
+	if !g.source.store.Local() {
+		return nil
+	}
+	g.local = map[string]bool{}
+	for tag, err := range g.source.store.Tags(ctx) {
+		if err != nil {
+			return err
+		}
+		g.local[tag] = true
+	}
+	return nil
 }
 
 // imageForm takes along the image form of the model, under the tags that it has
@@ -159,6 +179,9 @@ func (g *gathering) about(ctx context.Context, subject ocispec.Descriptor) error
 	}
 	for _, suffix := range cosignTags {
 		tag := layout.ReferrersTag(subject.Digest) + suffix
+		if g.local != nil && !g.local[tag] {
+			continue
+		}
 		desc, err := g.source.store.Resolve(ctx, tag)
 		switch {
 		case errors.Is(err, layout.ErrNotFound):

@@ -28,6 +28,7 @@ type Archive struct {
 	info  fs.FileInfo // of the file that was opened
 	blobs map[digest.Digest]extent
 	index *indexFile
+	refs  subjects
 }
 
 var _ Store = (*Archive)(nil)
@@ -107,6 +108,8 @@ func checkVersion(name string, content []byte) error {
 
 // Path returns the file's path as it was given.
 func (a *Archive) Path() string { return a.path }
+
+func (a *Archive) subjects() *subjects { return &a.refs }
 
 func (a *Archive) open() (*indexFile, error) { return a.index, nil }
 

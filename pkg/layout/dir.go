@@ -30,6 +30,7 @@ import (
 // https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md
 type Dir struct {
 	path string
+	refs subjects
 }
 
 var _ Store = (*Dir)(nil)
@@ -63,6 +64,8 @@ func CreateDir(path string) (*Dir, error) {
 
 // Path returns the folder's path as it was given.
 func (d *Dir) Path() string { return d.path }
+
+func (d *Dir) subjects() *subjects { return &d.refs }
 
 // Local implements [Store]: a folder is on this machine.
 func (d *Dir) Local() bool { return true }

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/carton-oci/carton-oci/internal/sha256hex"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -22,6 +23,34 @@ type imageLayout interface {
 	Path() string
 	// open returns its index.
 	open() (*indexFile, error)
+	// subjects remembers what its manifests refer to.
+	subjects() *subjects
+}
+
+// subjects are the subjects of manifests that were read, by their digests, which don't
+// change: who asks for the referrers of one manifest after another reads each once.
+type subjects struct {
+	mu sync.Mutex
+	of map[digest.Digest]digest.Digest // "" for one that names none
+}
+
+func (s *subjects) get(dgst digest.Digest) (subject digest.Digest, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	subject, known = s.of[dgst]
+	return subject, known
+}
+
+func (s *subjects) put(dgst digest.Digest, subject *ocispec.Descriptor) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == nil {
+		s.of = map[digest.Digest]digest.Digest{}
+	}
+	s.of[dgst] = ""
+	if subject != nil {
+		s.of[dgst] = subject.Digest
+	}
 }
 
 // resolveIn is [Fetcher].Resolve. A digest is also found where no entry of index.json
@@ -71,16 +100,27 @@ const ImageTagSuffix = "-image"
 func onlyIn(ctx context.Context, l imageLayout, x *indexFile) (ocispec.Descriptor, error) {
 	var meant []*indexEntry
 	several := false
-	given := map[string]bool{}
+	given, referrers := map[string]bool{}, map[digest.Digest]bool{}
+	refers := func(e *indexEntry) bool {
+		is, known := referrers[e.Digest]
+		if !known {
+			is = isReferrer(ctx, l, e)
+			referrers[e.Digest] = is
+		}
+		return is
+	}
 	for _, e := range x.Manifests {
 		given[e.tag()] = true
 	}
 	for i := range x.Manifests {
 		e := &x.Manifests[i]
+		if err := ctx.Err(); err != nil {
+			return ocispec.Descriptor{}, err
+		}
 		of, isImage := strings.CutSuffix(e.tag(), ImageTagSuffix)
 		switch {
 		case len(x.Manifests) == 1:
-		case e.tag() == "" && isReferrer(ctx, l, e), isImage && of != "" && given[of], namedForDigest(e.tag()):
+		case e.tag() == "" && refers(e), isImage && of != "" && given[of], namedForDigest(e.tag()):
 			continue
 		}
 		meant = append(meant, e)
@@ -229,9 +269,19 @@ func referrersIn(
 		return nil, err
 	}
 	list := ReferrerList{ArtifactType: artifactType}
+	read := map[digest.Digest]bool{} // true of what was read as an index of referrers
 	for i := range index.Manifests {
 		e := &index.Manifests[i]
-		if e.Digest == subject.Digest || CheckDescriptor(e.Descriptor) != nil {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		listing := e.tag() == ReferrersTag(subject.Digest)
+		asList, again := read[e.Digest]
+		if again && (asList || !listing) || e.Digest == subject.Digest || CheckDescriptor(e.Descriptor) != nil {
+			continue
+		}
+		read[e.Digest] = listing
+		if names, known := l.subjects().get(e.Digest); known && names != subject.Digest && !listing {
 			continue
 		}
 		b, err := l.FetchManifest(ctx, e.Descriptor)
@@ -241,7 +291,7 @@ func referrersIn(
 		case err != nil:
 			continue
 		}
-		if e.tag() == ReferrersTag(subject.Digest) {
+		if listing {
 			if listed, err := ParseIndex(b); err == nil {
 				if err := list.Add(listed.Manifests...); err != nil {
 					return nil, err
@@ -249,6 +299,7 @@ func referrersIn(
 			}
 		}
 		named, desc := ReferrerOf(plainDescriptor(e.Descriptor), b)
+		l.subjects().put(e.Digest, named)
 		if named == nil || named.Digest != subject.Digest {
 			continue
 		}
