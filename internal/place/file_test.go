@@ -230,6 +230,25 @@ func TestPartialThatIsSwappedIsNoOutput(t *testing.T) {
 	}
 }
 
+// What somebody has removed is not called somebody else's.
+func TestPartialThatIsRemovedIsNoOutput(t *testing.T) {
+	dir := t.TempDir()
+	f, err := place.Create(filepath.Join(dir, "m"), place.Options{Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "m.partial")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Commit(); err == nil || !strings.Contains(err.Error(), "m.partial was removed meanwhile") || len(hint.Of(err)) == 0 {
+		t.Errorf("got %v, want a refusal with a hint", err)
+	}
+	if err := f.Discard(); err != nil {
+		t.Error(err)
+	}
+	wantTree(t, dir)
+}
+
 func TestParentThatIsSwappedLeadsNowhere(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows renames no folder that somebody has open")

@@ -222,8 +222,16 @@ func (o *output) stillThere() error {
 	return hint.With(err, "%s is complete in that folder, wherever it is now", o.base)
 }
 
-// errSwapped: a name is somebody else's, or nobody's.
-var errSwapped = errors.New("was swapped for something else meanwhile")
+// errSwapped: a name is somebody else's, or nobody's, which errGone says.
+var (
+	errSwapped = errors.New("was swapped for something else meanwhile")
+	errGone    = goneError{}
+)
+
+type goneError struct{}
+
+func (goneError) Error() string        { return "was removed meanwhile" }
+func (goneError) Is(target error) bool { return target == errSwapped }
 
 // sameFile wants the name base to be of what was made. errSwapped says that it is
 // not; with any other error nobody knows.
@@ -232,7 +240,9 @@ func (o *output) sameFile(base string) error {
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return Explain("look at", o.beside(base), err)
-	case err == nil && os.SameFile(named, o.made):
+	case err != nil:
+		return hint.With(o.errorf("%s %w", o.beside(base), errGone), "run it again, and leave that name alone while it runs")
+	case os.SameFile(named, o.made):
 		return nil
 	}
 	return o.swapped(base)
