@@ -333,7 +333,7 @@ func TestManifestCancelled(t *testing.T) {
 // Something before the registry answers to a manifest in its place.
 func TestAManifestThatNobodyStored(t *testing.T) {
 	desc, content := imageManifest(t, describeBytes([]byte("{}")))
-	for _, status := range []int{200, 202, 204} {
+	for _, status := range []int{200, 201, 202, 204} {
 		reg := registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{AnyManifest: true}})
 		repo := dial(t, reg, "org/m", Options{})
 		reg.Break(registrytest.Fault{Methods: "PUT", Path: manifests, Effect: registrytest.Answer(status, "")})

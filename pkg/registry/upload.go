@@ -207,8 +207,15 @@ func (u *upload) sent() int64 {
 
 // arrived reports whether the registry has the blob.
 func (u *upload) arrived(ctx context.Context) bool {
+	there, _ := u.ask(ctx)
+	return there
+}
+
+// ask asks the registry for the blob. known is false where it does not tell, as to
+// somebody who may write and not read.
+func (u *upload) ask(ctx context.Context) (there, known bool) {
 	size, err := u.repo.Stat(ctx, u.content.desc.Digest)
-	return err == nil && size == u.content.desc.Size
+	return err == nil && size == u.content.desc.Size, err == nil || errors.Is(err, layout.ErrNotFound) || errors.Is(err, layout.ErrDigest)
 }
 
 // seekReader has a reader that was read up to off, and so to the digest where off

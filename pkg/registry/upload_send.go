@@ -74,7 +74,10 @@ func (u *upload) tookAll(ctx context.Context, resp *http.Response, f *fault) *fa
 		f.err, f.status, f.refused = fmt.Errorf("%s stored %q: %w", host, said(got), layout.ErrDigest), http.StatusBadRequest, true
 		return f
 	}
-	if f.complete && got != "" && resp.StatusCode == http.StatusCreated || u.arrived(ctx) {
+	if f.complete && got != "" && resp.StatusCode == http.StatusCreated {
+		return nil
+	}
+	if there, known := u.ask(ctx); there || !known && f.complete && resp.StatusCode == http.StatusCreated {
 		return nil
 	}
 	f.err = fmt.Errorf("%s answered %d to the blob, and does not show it", host, resp.StatusCode)
