@@ -241,7 +241,8 @@ func (o *output) sameFile(base string) error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return Explain("look at", o.beside(base), err)
 	case err != nil:
-		return hint.With(o.errorf("%s %w", o.beside(base), errGone), "run it again, and leave that name alone while it runs")
+		return hint.With(o.errorf("%s %w", o.beside(base), errGone),
+			"run it again, and leave that name alone while it runs")
 	case os.SameFile(named, o.made):
 		return nil
 	}

@@ -20,6 +20,9 @@ const (
 	// maxDepth is how far what goes along may be from what is copied: a signature of an
 	// attestation of a member of an index is at 3.
 	maxDepth = 8
+	// maxLies is how much of what is listed with a manifest, and does not belong to it, is
+	// named: a list may have ten thousand such entries.
+	maxLies = 10
 )
 
 // cosignTags are what follows a digest in the tags that cosign keeps signatures,
@@ -168,7 +171,11 @@ func (g *gathering) about(ctx context.Context, subject ocispec.Descriptor) error
 	if err != nil {
 		return fmt.Errorf("referrers of %s: %w", subject.Digest, err)
 	}
-	for _, why := range left {
+	for i, why := range left {
+		if i == maxLies {
+			g.warnings = append(g.warnings, fmt.Sprintf("and %d more that are listed with %s do not go along", len(left)-i, subject.Digest))
+			break
+		}
 		g.warnings = append(g.warnings, "does not go along: "+why.Error())
 	}
 	slices.SortFunc(found, func(a, b layout.Referrer) int { return cmp.Compare(a.Digest, b.Digest) })

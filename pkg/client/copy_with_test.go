@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -291,6 +292,33 @@ func TestACopyOfAnything(t *testing.T) {
 }
 
 // Lists of referrers that lead on for ever, or nowhere, end.
+// A list may have ten thousand entries that lead nowhere: a few are named.
+func TestAListOfReferrersThatLies(t *testing.T) {
+	here := registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{Referrers: true}})
+	first := attached(t, "application/vnd.example.v1", "first", nil)
+	mustPush(t, storeOf(t, here.Host, "m"), first, "1")
+	list := ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: make([]ocispec.Descriptor, 300)}
+	list.SchemaVersion = 2
+	for i := range list.Manifests {
+		list.Manifests[i] = ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromString(fmt.Sprint(i)), Size: 400}
+	}
+	raw, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here.Break(registrytest.Fault{
+		Methods: "GET", Path: "/referrers/", Times: -1,
+		Effect: registrytest.Answer(200, string(raw), "Content-Type", ocispec.MediaTypeImageIndex),
+	})
+	result, err := fresh().Copy(t.Context(), here.Host+"/m:1", filepath.Join(t.TempDir(), "m.oci.tar"), CopyOptions{Recursive: true})
+	if err != nil || result.Digest != first.Digest || len(result.With) != 0 {
+		t.Fatalf("got %+v, %v", result, err)
+	}
+	if n := len(result.Warnings); n != maxLies+1 || !strings.Contains(result.Warnings[n-1], "and 290 more") {
+		t.Errorf("got %d warnings, the last of them %q", n, result.Warnings[n-1])
+	}
+}
+
 func TestWhatBelongsToAModelIsBounded(t *testing.T) {
 	here := registrytest.New(t, registrytest.Config{Quirks: registrytest.Quirks{Referrers: true}})
 	store := storeOf(t, here.Host, "m")

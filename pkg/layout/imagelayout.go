@@ -277,7 +277,10 @@ func referrersIn(
 		}
 		listing := e.tag() == ReferrersTag(subject.Digest)
 		asList, again := read[e.Digest]
-		if again && (asList || !listing) || e.Digest == subject.Digest || CheckDescriptor(e.Descriptor) != nil {
+		if again && (asList || !listing) {
+			continue
+		}
+		if e.Digest == subject.Digest || CheckDescriptor(e.Descriptor) != nil {
 			continue
 		}
 		read[e.Digest] = listing

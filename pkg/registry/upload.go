@@ -215,7 +215,8 @@ func (u *upload) arrived(ctx context.Context) bool {
 // somebody who may write and not read.
 func (u *upload) ask(ctx context.Context) (there, known bool) {
 	size, err := u.repo.Stat(ctx, u.content.desc.Digest)
-	return err == nil && size == u.content.desc.Size, err == nil || errors.Is(err, layout.ErrNotFound) || errors.Is(err, layout.ErrDigest)
+	known = err == nil || errors.Is(err, layout.ErrNotFound) || errors.Is(err, layout.ErrDigest)
+	return err == nil && size == u.content.desc.Size, known
 }
 
 // seekReader has a reader that was read up to off, and so to the digest where off

@@ -71,7 +71,8 @@ func (u *upload) tookAll(ctx context.Context, resp *http.Response, f *fault) *fa
 	host := u.repo.host.host
 	got := resp.Header.Get(digestHeader)
 	if got != "" && got != u.content.desc.Digest.String() {
-		f.err, f.status, f.refused = fmt.Errorf("%s stored %q: %w", host, said(got), layout.ErrDigest), http.StatusBadRequest, true
+		f.err, f.status, f.refused = fmt.Errorf("%s stored %q: %w", host, said(got), layout.ErrDigest),
+			http.StatusBadRequest, true
 		return f
 	}
 	if f.complete && got != "" && resp.StatusCode == http.StatusCreated {
