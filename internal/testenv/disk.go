@@ -52,7 +52,7 @@ func ExFAT(t testing.TB) string {
 	device := run(losetup, "--find", "--show", image)
 	t.Cleanup(func() {
 		if err := exec.Command(losetup, "--detach", device).Run(); err != nil {
-			t.Errorf("losetup --detach %s: %v", device, err)
+			t.Errorf("detach %s: %v", device, err)
 		}
 	})
 	run(mount, device, dir)
