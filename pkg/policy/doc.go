@@ -25,8 +25,9 @@
 // none is, nothing is asked.
 //
 // What can't be read is no policy of nothing: a file that is not there although
-// somebody named it, an unknown key, a name twice, a key file that is missing or holds no
-// key are errors, and who asks gets the error.
+// somebody named it, one without a rule (most likely it was not written whole), an
+// unknown key, a name twice, a key file that is missing or holds no key are errors, and
+// who asks gets the error.
 //
 // A registry has one name: case, a dot at its end and the ports of HTTP and HTTPS make no
 // other. Under its address, or an alias in the DNS, it is another registry: who wants to

@@ -87,6 +87,9 @@ func parse(path string, text []byte) (*Policy, error) {
 			return nil, fmt.Errorf("has the unknown key %s", errtext.Quoted(key.String()))
 		}
 	}
+	if len(file.Repository) == 0 {
+		return nil, fmt.Errorf("holds no rule; one for %q with unsigned = true accepts everything", anyName)
+	}
 	if len(file.Repository) > MaxRules {
 		return nil, fmt.Errorf("has %d rules, and may have at most %d", len(file.Repository), MaxRules)
 	}
