@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/carton-oci/carton-oci/internal/errtext"
-	"github.com/carton-oci/carton-oci/internal/filekind"
 	"github.com/carton-oci/carton-oci/internal/localfile"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/carton-oci/carton-oci/pkg/hint"
@@ -320,53 +319,6 @@ func (p *packer) collectFile(name string, info fs.FileInfo, alone bool) error {
 	}
 	p.files = append(p.files, f)
 	return nil
-}
-
-// IsCartonFolder reports whether a folder is a carton: it has MANIFEST and
-// carton.toml, of whatever kind they are. Any other file may be called MANIFEST.
-func IsCartonFolder(dir string) bool { return isCartonIn(os.DirFS(dir)) }
-
-func isCartonIn(files fs.FS) bool {
-	_, err := fs.Lstat(files, carton.ManifestName)
-	_, infoErr := fs.Lstat(files, carton.InfoName)
-	return err == nil && infoErr == nil
-}
-
-// IsLoose reports whether what lies at a path is no carton, and not a broken one
-// either, but files that a carton can be made of.
-func IsLoose(name string) bool {
-	info, err := os.Stat(name)
-	switch {
-	case err != nil:
-		return false
-	case info.IsDir():
-		return !IsCartonFolder(name)
-	case !info.Mode().IsRegular() || strings.HasSuffix(name, ".carton"):
-		return false
-	case filekind.FormatOf(filepath.Base(name)) != "":
-		return !isCarton(name)
-	}
-	f, err := localfile.Open(name)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	head := make([]byte, 4)
-	_, err = f.ReadAt(head, 0)
-	return err != nil || string(head) != "PK\x03\x04" // a zip is meant to be a carton
-}
-
-// isCarton reports whether a file is called a carton, or is one by another name.
-func isCarton(name string) bool {
-	if strings.HasSuffix(name, ".carton") {
-		return true
-	}
-	src, err := carton.Open(name)
-	if err != nil {
-		return false
-	}
-	src.Close()
-	return true
 }
 
 // addFolders adds misc/, tensor_data/ and a carton.toml that was given.

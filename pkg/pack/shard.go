@@ -134,20 +134,8 @@ func (p *packer) ggufSet(f *file) *sharded {
 
 // cut puts the shards in the place of the files.
 func (p *packer) cut(m *sharded, format string) error {
-	for _, f := range m.files {
-		switch {
-		case f.remote != nil:
-			// Their sha256 are those of the whole; of shards they would be known only after all
-			// was read, and what was read would have to be fetched again to be sent.
-			err := optionsf("%s is on the hub, and only files of this machine are cut into shards",
-				errtext.Quote(f.path))
-			return hint.With(err, "hf download %s --local-dir DIR fetches it; give DIR, and %s SIZE", p.out.Repository,
-				hint.Shard)
-		case f.target != "":
-			return optionsf("%s is a symlink, and so it can't be cut into shards", errtext.Quote(f.path))
-		case f.nameHash != "":
-			p.cutFrom = append(p.cutFrom, f)
-		}
+	if err := p.mayCut(m); err != nil {
+		return err
 	}
 	shards, total, err := m.shards(format, p.opts.Shard)
 	switch {
@@ -201,6 +189,26 @@ func (p *packer) cut(m *sharded, format string) error {
 		p.files = append(p.files, &file{path: name, text: index, size: int64(len(index))})
 	}
 	return p.newPaths()
+}
+
+// mayCut refuses files that can't be cut.
+func (p *packer) mayCut(m *sharded) error {
+	for _, f := range m.files {
+		switch {
+		case f.remote != nil:
+			// Their sha256 are those of the whole; of shards they would be known only after all
+			// was read, and what was read would have to be fetched again to be sent.
+			err := optionsf("%s is on the hub, and only files of this machine are cut into shards",
+				errtext.Quote(f.path))
+			return hint.With(err, "hf download %s --local-dir DIR fetches it; give DIR, and %s SIZE", p.out.Repository,
+				hint.Shard)
+		case f.target != "":
+			return optionsf("%s is a symlink, and so it can't be cut into shards", errtext.Quote(f.path))
+		case f.nameHash != "":
+			p.cutFrom = append(p.cutFrom, f)
+		}
+	}
+	return nil
 }
 
 // newPaths checks the names again, of which some are gone and some new.
