@@ -188,7 +188,8 @@ func mayBeKey(word string) bool {
 	}
 	word = strings.TrimPrefix(strings.TrimPrefix(word, envScheme), "./")
 	return len(word) >= 64 && !strings.ContainsFunc(word, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("+/=-_ \r\n", r)
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') &&
+			!strings.ContainsRune("+/=-_ \r\n", r)
 	})
 }
 

@@ -141,10 +141,10 @@ func (f *File) Truncate(size int64) error {
 func (f *File) Clear() error { return f.Truncate(0) }
 
 // Commit gives the file its final name, and the mode 0666 but for the umask, once
-// its content is on the disk. When it returns an error Keep or Discard is still to be called. A failed sync is not tried
-// again: the system may have dropped what it could not write. Where only the
-// sync of the folder failed, the complete file is in its place, but the name
-// may not survive a crash.
+// its content is on the disk. When it returns an error Keep or Discard is still to
+// be called. A failed sync is not tried again: the system may have dropped what it
+// could not write. Where only the sync of the folder failed, the complete file is in
+// its place, but the name may not survive a crash.
 func (f *File) Commit() error {
 	if err := unlessNoModes(f.f.Chmod(0o666 &^ umask())); err != nil {
 		return Explain("write", f.name, err)

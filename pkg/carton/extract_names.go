@@ -57,5 +57,6 @@ func misfit(err error) error {
 // unheld is the error for a member that no file can be made of.
 func unheld(p, why string, err error) error {
 	return hint.With(&Error{Path: p, Kind: ErrInsecurePath, Msg: why, Err: err},
-		"keep it in one .carton file, which holds every name (%s), or leave the member out (%s)", hint.Output, hint.Exclude)
+		"keep it in one .carton file, which holds every name (%s), or leave the member out (%s)", hint.Output,
+		hint.Exclude)
 }

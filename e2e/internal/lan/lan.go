@@ -52,8 +52,12 @@ func (l *LAN) Machine(t testing.TB) *Machine {
 		t.Fatal(err)
 	}
 	l.machines++
-	m := &Machine{Address: fmt.Sprintf("192.0.2.%d", l.machines), lan: l, net: own, port: fmt.Sprintf("port%d", l.machines)}
-	err = l.ip(l.hub, "link add "+m.port+" type veth peer name eth0 netns "+own.path(), "link set "+m.port+" master switch up")
+	m := &Machine{
+		Address: fmt.Sprintf("192.0.2.%d", l.machines), lan: l, net: own,
+		port: fmt.Sprintf("port%d", l.machines),
+	}
+	err = l.ip(l.hub, "link add "+m.port+" type veth peer name eth0 netns "+own.path(),
+		"link set "+m.port+" master switch up")
 	if err == nil {
 		err = l.ip(own, "address add "+m.Address+"/24 dev eth0", "link set eth0 up", "link set lo up")
 	}
