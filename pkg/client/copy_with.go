@@ -173,7 +173,8 @@ func (g *gathering) about(ctx context.Context, subject ocispec.Descriptor) error
 	}
 	for i, why := range left {
 		if i == maxLies {
-			g.warnings = append(g.warnings, fmt.Sprintf("and %d more that are listed with %s do not go along", len(left)-i, subject.Digest))
+			g.warnings = append(g.warnings, fmt.Sprintf("and %d more that are listed with %s do not go along",
+				len(left)-i, subject.Digest))
 			break
 		}
 		g.warnings = append(g.warnings, "does not go along: "+why.Error())
