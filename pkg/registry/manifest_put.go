@@ -78,6 +78,9 @@ func (r *Repository) putManifest(ctx context.Context, desc ocispec.Descriptor, c
 	if got != "" && got != desc.Digest.String() {
 		return fmt.Errorf("%s stored %q, want %s: %w", r.host.host, said(got), desc.Digest, layout.ErrDigest)
 	}
+	if resp.StatusCode == http.StatusCreated && got == "" {
+		name = desc.Digest.String() // the tag may be somebody else's by now
+	}
 	if resp.StatusCode != http.StatusCreated || got == "" {
 		return r.confirm(ctx, desc, name, resp.StatusCode)
 	}
