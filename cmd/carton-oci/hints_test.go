@@ -92,7 +92,7 @@ func TestTheLibraryNamesNoFlag(t *testing.T) {
 	isOfTests := regexp.MustCompile(`internal/(gotest|testenv)/`)
 	for _, root := range []string{"../../pkg", "../../internal"} {
 		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || isOfTests.MatchString(path) {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || isOfTests.MatchString(filepath.ToSlash(path)) {
 				return err
 			}
 			files := token.NewFileSet()

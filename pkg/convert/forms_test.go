@@ -78,7 +78,11 @@ func folderOf(t *testing.T) carton.Source {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, data, 0o400); err != nil {
+		err := os.WriteFile(name, data, 0o400)
+		if err != nil && runtime.GOOS == "windows" && strings.ContainsAny(filepath.Base(name), `<>`) {
+			testenv.NotChecked(t, "no file of this system is called %s", filepath.Base(name))
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

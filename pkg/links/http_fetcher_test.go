@@ -277,7 +277,7 @@ func TestLinkHostThatStalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newHost(t, h)
-			f := allowing(links.Options{Stall: time.Second, Attempts: 2}, s)
+			f := allowing(links.Options{Stall: 3 * time.Second, Attempts: 2}, s)
 			_, err := fetch(t.Context(), f, s.URL, 0, -1)
 			if !errors.Is(err, stall.ErrStalled) || !errors.Is(err, carton.ErrLink) || s.requests.Load() != 2 {
 				t.Errorf("got %v after %d requests", err, s.requests.Load())

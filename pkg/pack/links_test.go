@@ -4,6 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/carton-oci/carton-oci/pkg/carton"
@@ -97,6 +100,9 @@ func TestLinksOfAwkwardNames(t *testing.T) {
 	names := []string{
 		"100%.bin", "a%20b.bin", "%", "%2e%2e/x.bin", "a%2Fb.bin", "q?x=1.bin", "n#1.bin", "two words.bin", "a+b.bin", "a&b=c.bin", "ü/é.bin", "日本.bin",
 		"semi;colon,comma.bin", "it's(1)!.bin", "a@b:c.bin", "{x}[0]|^`.bin", `"quoted".bin`, "~tilde.bin", "$HOME.bin",
+	}
+	if runtime.GOOS == "windows" { // where no file has the rest
+		names = slices.DeleteFunc(names, func(name string) bool { return strings.ContainsAny(name, `<>:"|?*\`) })
 	}
 	files := map[string]string{}
 	for _, name := range names {
