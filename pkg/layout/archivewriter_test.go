@@ -16,6 +16,7 @@ import (
 	"testing/iotest"
 
 	"github.com/carton-oci/carton-oci/internal/place"
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/hint"
 	"github.com/carton-oci/carton-oci/pkg/layout"
 	"github.com/carton-oci/carton-oci/pkg/layout/storetest"
@@ -320,15 +321,15 @@ func TestWhereAnArchiveGoes(t *testing.T) {
 	if _, err := archive(t.Context(), filepath.Join(dir, "missing", "m.oci.tar"), false, contents...); err == nil || !strings.Contains(fmt.Sprint(hint.Of(err)), "mkdir -p") {
 		t.Errorf("a folder that is missing: got %v, %q", err, hint.Of(err))
 	}
-	link := filepath.Join(dir, "link.oci.tar")
-	if err := os.Symlink("m.oci.tar", link); err != nil {
-		t.Fatal(err)
-	}
-	for _, replace := range []bool{false, true} { // what it leads to is not touched, and neither is it
-		if _, err := archive(t.Context(), link, replace, contents...); err == nil || strings.Contains(fmt.Sprint(hint.Of(err)), "force") {
-			t.Errorf("a symlink: got %v, %q", err, hint.Of(err))
+	t.Run("a symlink", func(t *testing.T) {
+		link := filepath.Join(dir, "link.oci.tar")
+		testenv.Symlink(t, "m.oci.tar", link)
+		for _, replace := range []bool{false, true} { // what it leads to is not touched, and neither is it
+			if _, err := archive(t.Context(), link, replace, contents...); err == nil || strings.Contains(fmt.Sprint(hint.Of(err)), "force") {
+				t.Errorf("got %v, %q", err, hint.Of(err))
+			}
 		}
-	}
+	})
 	if err := os.Mkdir(name, 0o755); err != nil {
 		t.Fatal(err)
 	}
