@@ -6,11 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
 // A carton.toml of 16 MiB costs memory in proportion, whatever is in it.
 func TestTOMLBombs(t *testing.T) {
+	testenv.Heavy(t)
 	var deep, wide strings.Builder
 	name := strings.Repeat("a", 800)
 	for i := range 190 {

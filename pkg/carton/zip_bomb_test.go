@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 	"github.com/klauspost/compress/zstd"
 )
@@ -30,6 +31,7 @@ func (z *zeros) Read(b []byte) (int, error) {
 // A member of a few kB that unpacks to a lot is read as a stream; only its size
 // is odd.
 func TestBombsAreStreamed(t *testing.T) {
+	testenv.Heavy(t)
 	const size = 512 << 20
 	sum, crc := sha256.New(), crc32.NewIEEE()
 	if _, err := io.Copy(io.MultiWriter(sum, crc), &zeros{size}); err != nil {

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/carton-oci/carton-oci/internal/testenv"
 	"github.com/carton-oci/carton-oci/pkg/carton"
 )
 
@@ -390,6 +391,7 @@ func zipOfMany(t *testing.T, n int) []byte {
 }
 
 func TestManyMembersInBoundedMemory(t *testing.T) {
+	testenv.Heavy(t)
 	b := zipOfMany(t, carton.MaxMembers)
 	runtime.GC()
 	var before, after runtime.MemStats
